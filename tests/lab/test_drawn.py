@@ -19,7 +19,7 @@ from tests.lab import drawn
 from tests.lab.ran import Lab
 
 COUNT, SEED = (
-    int(os.environ.get(name, default)) for name, default in (("SCPSLAB_DRAWS", "300"), ("SCPSLAB_DRAWS_SEED", "1"))
+    int(os.environ.get(name, default)) for name, default in (("SCPSLAB_DRAWS", "40"), ("SCPSLAB_DRAWS_SEED", "1"))
 )
 # What a lab says of itself, and is no fault: a drawn loss list that is used up, a capture that lost packets.
 SAID = ("all losses drawn for it had happened",)

@@ -154,11 +154,11 @@ def test_columns_are_those_that_a_second_reader_finds_in_whole_captures(run):
     assert big["retransmissions"] > 0
     assert columns["data_retransmissions"] == file["retransmissions"]
     assert columns["capture_retransmissions"] == big["retransmissions"]
-    assert (columns["ack_bytes"], columns["big_ack_bytes"]) == (file["ack_bytes"], big["ack_bytes"])
-    assert columns["wire_rtt_min_s"] == pytest.approx(file["least_s"], abs=2e-5)
+    assert (columns["file_ack_bytes"], columns["big_ack_bytes"]) == (file["ack_bytes"], big["ack_bytes"])
+    assert columns["file_wire_rtt_min_s"] == pytest.approx(file["least_s"], abs=2e-5)
     assert columns["big_wire_rtt_min_s"] == pytest.approx(big["least_s"], abs=2e-5)
     assert columns["big_transfer_s"] == pytest.approx(big["took_s"], abs=2e-5)
-    assert 0 < columns["utilization"] < columns["big_utilization"] + 1 < 2
+    assert 0 < columns["file_utilization"] < columns["big_utilization"] + 1 < 2
 
 
 def test_the_record_counts_what_the_accounts_count(everything):

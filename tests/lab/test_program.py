@@ -5,6 +5,8 @@ import json
 
 import pytest
 
+from scpslab.measure.packets import UDP, read
+from scpslab.runs import CellFiles
 from tests.lab.ran import cases
 
 SCENARIO = """
@@ -81,10 +83,16 @@ def test_files_are_kept_and_links_are_not(run):
 def test_datagrams_of_the_sender_leave_at_the_pace_and_count_as_its_own(run):
     keys = {"server_at": "to", "server": "sleep 1000", "ready_port": None, "pace": "1 Mbit/s"}
     client = f"cp {{file}} x; {DATAGRAMS}; exit 5"
-    row = run(SCENARIO, f"workloads.web={json.dumps(keys | {'client': client, 'expect': 0})}").row
+    changes = keys | {"client": client, "expect": 0}
+    ran = run(SCENARIO, *(f"workloads.web.{name}={json.dumps(value)}" for name, value in changes.items()))
+    (forward,) = (one for one in read(CellFiles(ran.cell.folder).packets) if one.direction == "forward")
+    sent_ns = forward.offered_ns[
+        [flow.protocol == UDP and flow.owner == "web" for flow in map(forward.flows.__getitem__, forward.flow)]
+    ]
 
-    # 50 packets of 1,000 bytes, with what the link adds.
-    assert int(row["wire_bytes"]) >= 50_000
+    # Packets of 1,000 bytes, each after the time of the one before.
+    assert len(sent_ns) == 50
+    assert (sent_ns[-1] - sent_ns[0]) / 1e9 == pytest.approx(49 * 8000 / 1e6, rel=0.02)
 
 
 def test_two_programs_of_one_host_are_measured_apart_beside_a_bulk_transfer(run):
