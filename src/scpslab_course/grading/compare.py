@@ -109,9 +109,12 @@ def rerun(runs: Mapping[str, RunPlan], listeners: Sequence[Listener] = ()) -> di
         if run.failed:
             advice = "Grade again; the submission is not at fault."
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
-        rows = results.table.read_results(run.folder).rows
+        table = results.table.read_results(run.folder)
+        # As the file has them: formulas may name columns in more ways than one.
+        rows = [{name: row[name] for name in table.columns} for row in table.rows]
+        for_marking = for_formulas(run.folder, table.rows)
         manifest = RunFolder(run.folder).manifest()
-        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas(run.folder, rows), tuple(plan.plans), manifest)
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_marking, tuple(plan.plans), manifest)
     return reruns
 
 
