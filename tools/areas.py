@@ -46,10 +46,10 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
     "links": (
-        *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
-        *_lab("profiles", "queue_disciplines", "rates", "serial", "switches"),
+        *_lab("hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
+        *_lab("queue_disciplines", "rates", "serial", "switches"),
     ),
-    "transports": _lab("fp", "gateways", "program", "scps", "services"),
+    "transports": _lab("fp", "gateways", "scps", "services"),
     "teaching": _lab(
         "assignments",
         "autograder",
@@ -62,7 +62,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
     "containers": _lab("docker", "own_images"),
-    "pages": _lab("mininet", "pages", "studio"),
+    "pages": _lab("mininet", "pages"),
     "rust": (),
 }
 RUST = "rust"
@@ -94,7 +94,6 @@ READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),
     ("src/scpslab/analysis/*", ("src/scpslab/analysis/report.py",)),
-    ("src/scpslab/studio/page/*", ("src/scpslab/studio/page.py",)),
     ("src/scpslab_course/*", ("teaching",)),
     ("images/appliance/*", ("src/scpslab/engine/appliance/machine.py",)),
     ("images/*", ("src/scpslab/setup/images.py",)),

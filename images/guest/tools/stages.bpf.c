@@ -3,7 +3,6 @@
 //
 //   entering  at the sending interface, before its queue: counts what is offered and holds the queue to its limit exactly;
 //   leaving   at the relay, where the first half of a link ends: sees what has left the queue;
-//   delaying  at the relay's other interface, where delays change: gives each packet the time at which it is to arrive;
 //   arriving  at the receiving interface: outages, drop lists and bit errors from a gap vector; counts what is delivered.
 //
 // Each notes what it sees of every packet: that is the record, from which labtool record makes a file.
@@ -18,11 +17,13 @@
 #define FIRST_IFINDEX 1000
 #define ETHERNET_HEADER_BYTES 14
 #define NS_PER_S 1000000000ULL
-// Bounds that the kernel's verifier needs. 128 * 128 * 128 windows, departures, stretches and steps can be passed over at once, more
-// than there may be. At most 256 bits of a packet are flipped in each state, after which a checksum is no better than chance.
+// Bounds that the kernel's verifier needs. 128 * 128 * 128 windows, departures and stretches can be passed over at once, more than
+// there may be. A packet is in at most 256 stretches while it leaves, which planning sees to; at most 256 of its bits are flipped in each state,
+// after which a checksum is no better than chance.
 #define MAX_STEPS 128
+#define MAX_STRETCHES_PER_PACKET 256
 #define MAX_FLIPS 256
-#define MAX_HALVINGS 28 // of a vector or of stretches: 2^28 are more than there may be
+#define MAX_HALVINGS 28 // of a vector: 2^28 errors are more than there may be
 #define FOR_EVER_NS (1ULL << 62) // the end of a window that a person or an event has begun, before the epoch too
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
@@ -30,7 +31,6 @@ static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static long (*skb_load)(const void *skb, uint32_t offset, void *to, uint32_t len) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t len, uint64_t flags) = (void *)BPF_FUNC_skb_store_bytes;
 static uint64_t (*skb_cgroup)(const void *skb) = (void *)BPF_FUNC_skb_cgroup_id;
-static long (*set_hash)(void *skb, uint32_t hash) = (void *)BPF_FUNC_set_hash;
 static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
@@ -39,7 +39,7 @@ struct map {
 	uint32_t unused;
 };
 struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), places SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
-	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
+	stretches SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
 
 // The record of every packet: what each direction was offered, with the head of the packet, and every sight of one on its way.
 // A lab that records counts also the lines that have no room, so that the reader knows what it did not get.
@@ -73,10 +73,8 @@ struct entry {
 	uint64_t log_queue;        // 1: queue drops go to the verdict log
 	uint64_t stretch_offset, stretch_count; // count 0: the rate never changes
 	uint64_t epoch_ns;	   // stretches count from here, on the monotonic clock; 0: it has not begun
-	uint64_t in_chances;	   // 1: stretches are not rates but instants, with what may have left by then
 	// state
-	uint64_t stretch_at, low, high; // the latter two are of a search
-	uint64_t used_bytes;		// of what all instants so far have let leave
+	uint64_t stretch_at, left; // left: of the packet that is being given its time, in bits times 10^9
 	uint64_t last_departure_ns, head, tail, backlog_bytes, passed_bytes;
 	// counters
 	uint64_t offered_packets, offered_bytes, queue_packets, queue_bytes, most_bytes, most_packets;
@@ -87,34 +85,13 @@ struct departure {
 	uint64_t at_ns, bytes; // bytes: of all packets up to this one
 };
 
-// A rate, and until when it holds, in ns since the epoch; and how many bits, and bits times 10^-9, have left at the stretches' rates
-// from the epoch until then. Or an instant, and how many bytes may have left until then and at it.
+// A rate, and until when it holds, in ns since the epoch.
 struct stretch {
-	uint64_t to_ns, bits_per_s, sum, rest;
-};
-
-// A value, and from when it holds, in ns since the epoch: of delays (ns), or weights of bit errors (65536 is the whole). The first is from 0 on.
-struct step {
-	uint64_t from_ns, value;
-};
-
-// The steps of a direction, and which one holds.
-struct course {
-	uint64_t offset, count, at;
-};
-
-// Stage 2 of a direction whose delay changes.
-struct passage {
-	uint64_t epoch_ns;    // 0: it has not begun
-	uint64_t is_linear;   // 1: between two steps the delay goes in a straight line
-	uint64_t may_reorder; // 1: a packet may overtake others
-	struct course delays;
-	uint64_t last_ns; // when the packet before is to arrive
-	uint64_t packets;
+	uint64_t to_ns, bits_per_s;
 };
 
 enum { ACTION_DROP, ACTION_FLIP };
-enum { DUPLICATE_MARK = 0x5c95d, DELAY_MARK = 0x5c95e }; // no one else in the lab marks packets
+enum { DUPLICATE_MARK = 0x5c95d }; // no one else in the lab marks packets
 
 // Bit errors: their places, ascending from 0, which is the first one's, and behind them the place where they begin again.
 struct track {
@@ -139,7 +116,6 @@ struct arrival {
 	// state
 	uint64_t channel_bits, wrong_bits, low, high, window_at, drop_at, listed_packets;
 	uint64_t draw; // xorshift64*: the draws for duplicates
-	struct course weights; // by how many parts of each bit a packet moves the errors on; count 0: places count in bits
 	// counters
 	uint64_t seen_packets, corrupt_packets, corrupt_bytes, outage_packets, outage_bytes, policy_packets, policy_bytes, delivered_packets,
 		delivered_bytes, flipped_packets, bit_errors, vector_wraps, duplicated_packets, duplicated_bytes;
@@ -302,68 +278,31 @@ static inline __attribute__((always_inline)) void pass_stretches(struct entry *e
 	}
 }
 
-// The first stretch, from one on, whose sum is at least so much.
-static inline __attribute__((always_inline)) uint64_t with_sum(struct entry *entry, uint64_t from, uint64_t sum, uint64_t rest)
-{
-	entry->low = from;
-	entry->high = entry->stretch_count;
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < MAX_HALVINGS; i++) {
-		uint64_t low = entry->low, high = entry->high, middle = (low + high) / 2;
-		struct stretch *stretch = low < high ? stretch_at(entry, middle) : 0;
-		if (!stretch)
-			break;
-		if (stretch->sum < sum || (stretch->sum == sum && stretch->rest < rest))
-			entry->low = middle + 1;
-		else
-			entry->high = middle;
-	}
-	return entry->low;
-}
-
-// When a packet that is offered now leaves, where instants let so many bytes leave. What was let before now, and not used, is lost.
-static inline __attribute__((always_inline)) uint64_t let_leave_at(struct entry *entry, int64_t t_ns, uint64_t bytes)
-{
-	struct stretch *before = entry->stretch_at ? stretch_at(entry, entry->stretch_at - 1) : 0;
-	if (before && before->sum > entry->used_bytes)
-		entry->used_bytes = before->sum;
-	entry->used_bytes += bytes;
-	struct stretch *instant = stretch_at(entry, with_sum(entry, entry->stretch_at, entry->used_bytes, 0));
-	return instant ? instant->to_ns : 0;
-}
-
 // When the last of so many bits leaves that begin to leave at `start_ns`, where the rate changes: when its integral over time has
 // grown by them, and then up to a whole nanosecond. Before the epoch the first rate holds.
-static inline __attribute__((always_inline)) uint64_t leaves_at(struct entry *entry, uint64_t now, uint64_t start_ns, uint64_t bits)
+static inline __attribute__((always_inline)) uint64_t leaves_at(struct entry *entry, uint64_t start_ns, uint64_t bits)
 {
-	uint64_t from_ns = entry->in_chances ? now : start_ns;
-	int64_t before_epoch = -(int64_t)FOR_EVER_NS, t_ns = entry->epoch_ns ? (int64_t)(from_ns - entry->epoch_ns) : before_epoch;
+	int64_t before_epoch = -(int64_t)FOR_EVER_NS, t_ns = entry->epoch_ns ? (int64_t)(start_ns - entry->epoch_ns) : before_epoch;
+	uint64_t due_ns = start_ns;
 
 	pass_stretches(entry, t_ns, MAX_STEPS * MAX_STEPS);
 	pass_stretches(entry, t_ns, MAX_STEPS);
 	pass_stretches(entry, t_ns, 1);
-	if (entry->in_chances && t_ns >= 0)
-		return entry->epoch_ns + let_leave_at(entry, t_ns, bits / 8);
-	uint64_t left = bits * NS_PER_S, first_rate = entry->rate_bytes_per_s * 8;
-	if (entry->in_chances)
-		return start_ns + (left + first_rate - 1) / first_rate;
-	struct stretch *stretch = stretch_at(entry, entry->stretch_at);
-	if (!stretch)
-		return start_ns;
-	uint64_t has_ns = stretch->to_ns - (uint64_t)t_ns;
-	if (stretch->bits_per_s) {
-		uint64_t needs_ns = (left + stretch->bits_per_s - 1) / stretch->bits_per_s;
+	entry->left = bits * NS_PER_S;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_STRETCHES_PER_PACKET; i++) {
+		struct stretch *stretch = stretch_at(entry, entry->stretch_at);
+		if (!stretch || !stretch->bits_per_s)
+			break;
+		uint64_t needs_ns = (entry->left + stretch->bits_per_s - 1) / stretch->bits_per_s, has_ns = stretch->to_ns - (uint64_t)t_ns;
 		if (needs_ns <= has_ns)
-			return start_ns + needs_ns;
-		left -= has_ns * stretch->bits_per_s;
+			return due_ns + needs_ns;
+		entry->left -= has_ns * stretch->bits_per_s;
+		due_ns += has_ns;
+		t_ns += (int64_t)has_ns;
+		entry->stretch_at += 1;
 	}
-	uint64_t rest = stretch->rest + left % NS_PER_S, sum = stretch->sum + left / NS_PER_S + rest / NS_PER_S;
-	uint64_t last = with_sum(entry, entry->stretch_at + 1, sum, rest % NS_PER_S);
-	struct stretch *before = stretch_at(entry, last - 1), *ends_in = stretch_at(entry, last);
-	if (!before || !ends_in || !ends_in->bits_per_s)
-		return start_ns;
-	left = (sum - before->sum) * NS_PER_S + rest % NS_PER_S - before->rest;
-	return entry->epoch_ns + before->to_ns + (left + ends_in->bits_per_s - 1) / ends_in->bits_per_s;
+	return due_ns;
 }
 
 SEC("tc/entering") int entering(struct __sk_buff *skb)
@@ -399,7 +338,7 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	uint64_t start = entry->last_departure_ns > now ? entry->last_departure_ns : now;
 	if (entry->stretch_count) {
 		// The kernel's fq holds it until then; at equal times, and of control priority, it would not keep the order.
-		uint64_t due_ns = leaves_at(entry, now, start, bytes * 8);
+		uint64_t due_ns = leaves_at(entry, start, bytes * 8);
 		entry->last_departure_ns = due_ns > start ? due_ns : start + 1;
 		skb->tstamp = entry->last_departure_ns;
 		skb->priority = 0;
@@ -426,74 +365,6 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 SEC("tc/leaving") int leaving(struct __sk_buff *skb)
 {
 	note_sight(skb->ifindex - FIRST_IFINDEX, ktime_get_ns(), imprint_of(skb), 0, 0);
-	return TC_ACT_OK;
-}
-
-static inline __attribute__((always_inline)) struct step *step_at(struct course *course, uint64_t number)
-{
-	uint32_t at = (uint32_t)(course->offset + number);
-	return number < course->count ? map_lookup(&steps, &at) : 0;
-}
-
-static inline __attribute__((always_inline)) void pass_steps(struct course *course, uint64_t t_ns, uint64_t many)
-{
-#pragma clang loop unroll(disable)
-	for (int i = 0; i < MAX_STEPS; i++) {
-		struct step *step = step_at(course, course->at + many);
-		if (!step || t_ns < step->from_ns)
-			return;
-		course->at += many;
-	}
-}
-
-// The step that holds at a time on the monotonic clock; before the epoch the first one.
-static inline __attribute__((always_inline)) struct step *step_of(struct course *course, uint64_t epoch_ns, uint64_t now)
-{
-	if (epoch_ns && now >= epoch_ns) {
-		pass_steps(course, now - epoch_ns, MAX_STEPS * MAX_STEPS);
-		pass_steps(course, now - epoch_ns, MAX_STEPS);
-		pass_steps(course, now - epoch_ns, 1);
-	}
-	return step_at(course, course->at);
-}
-
-// Stage 2 where the delay changes. The kernel's fq holds the packet until its time, and a packet is never to arrive before the one
-// that left before it, unless it may.
-SEC("tc/delaying") int delaying(struct __sk_buff *skb)
-{
-	uint32_t slot = skb->ifindex - FIRST_IFINDEX;
-	struct passage *passage = map_lookup(&passages, &slot);
-	if (!passage || !passage->delays.count)
-		return TC_ACT_OK;
-	if (passage->may_reorder && skb->mark != DELAY_MARK) {
-		// fq looks at the first packet of a flow only, and a socket's packets are one: a copy is no socket's.
-		skb->mark = DELAY_MARK;
-		clone_redirect(skb, skb->ifindex, 0);
-		return TC_ACT_STOLEN;
-	}
-	uint64_t now = ktime_get_ns();
-	struct step *step = step_of(&passage->delays, passage->epoch_ns, now);
-	if (!step)
-		return TC_ACT_OK;
-	uint64_t delay_ns = step->value;
-	struct step *next = step_at(&passage->delays, passage->delays.at + 1);
-	if (passage->is_linear && next && passage->epoch_ns && now >= passage->epoch_ns) {
-		// Planning makes the pieces so short that the products fit.
-		uint64_t since_ns = now - passage->epoch_ns - step->from_ns, lasts_ns = next->from_ns - step->from_ns;
-		if (next->value >= step->value)
-			delay_ns += (next->value - step->value) * since_ns / lasts_ns;
-		else
-			delay_ns -= (step->value - next->value) * since_ns / lasts_ns;
-	}
-	uint64_t due_ns = now + delay_ns;
-	if (passage->may_reorder) {
-		skb->mark = 0;
-		set_hash(skb, (uint32_t)++passage->packets); // a flow of its own
-	} else if (due_ns <= passage->last_ns)
-		due_ns = passage->last_ns + 1;
-	passage->last_ns = due_ns;
-	skb->tstamp = due_ns;
-	skb->priority = 0;
 	return TC_ACT_OK;
 }
 
@@ -697,12 +568,7 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 	}
 	arrival->seen_packets += 1;
 	// The bits pass the channel whatever else happens to the packet, so the vector moves on first.
-	uint64_t bits = bytes * 8;
-	struct step *weight = arrival->weights.count ? step_of(&arrival->weights, arrival->epoch_ns, now) : 0;
-	if (weight)
-		// Places count in parts of a bit here: a smaller error rate is a packet of fewer of them.
-		bits *= weight->value;
-	uint32_t errors = walk_errors(skb, arrival, bits, body * 8, now);
+	uint32_t errors = walk_errors(skb, arrival, bytes * 8, body * 8, now);
 	uint32_t verdict = 0;
 	if (in_outage(arrival, now)) {
 		verdict = VERDICT_OUTAGE;

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
 from scpslab.measure.connections import ABSENT, UDP, Bools, Ints, Seen, has_tcp_header
 from scpslab.measure.pcapng import Frame, Interface, written
@@ -70,16 +69,11 @@ def read_packets(path: Path) -> Seen:
     Raises:
         ResultError: the file cannot be read or is no pcap file of a kind named above.
     """
-    return decode(read_capture(path))
-
-
-def read_capture(path: Path) -> PacketRecords:
-    """Every whole record of a capture file; as `read_packets`."""
     try:
-        content = content_of(path, LARGEST_FILE)
+        content = path.read_bytes()
     except OSError as error:
-        raise ResultError(f"{path}: found {error.strerror}; expected a capture file.") from error
-    return read_records(content, str(path))
+        raise ResultError(f"{path}: {error.strerror}; expected a capture file.") from error
+    return parse_packets(content, str(path))
 
 
 def parse_packets(content: bytes, where: str) -> Seen:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from scpslab.analysis.compare import RATIO_DIGITS, SIGNIFICANT, Comparison, Differing, Key, Pair
+from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair
 from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
@@ -222,12 +222,8 @@ def _ratio(estimate: Estimate | None) -> str:
     if estimate is None:
         return NOTHING
     if estimate.low is None or estimate.high is None:
-        return _rounded(estimate.number)
-    return f"{_rounded(estimate.number)} [{_rounded(estimate.low)}, {_rounded(estimate.high)}]"
-
-
-def _rounded(ratio: float) -> str:
-    return f"{ratio:.{RATIO_DIGITS}g}"
+        return f"{estimate.number:.3g}"
+    return f"{estimate.number:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
 
 
 def _number(pair: Pair) -> str:

@@ -58,7 +58,7 @@ class _Frames:
     def read(cls, cell: RunCell, name: str, notes: list[str]) -> _Frames:
         """Those of a capture of a cell; one that is cut short is told."""
         path = cell.capture_file(name)
-        records = pcap.read_capture(path)
+        records = pcap.read_records(path.read_bytes(), str(path))
         if records.is_truncated:
             notes.append(cut_short(path))
         headers, seen = pcap.read_ip_headers(records), pcap.decode(records)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from scpslab.core.harmless import harmless
 from scpslab.core.names import is_formula
 
 if TYPE_CHECKING:
@@ -106,16 +105,4 @@ def pages(templates: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (the reason stands above)
 
     loader = FileSystemLoader([templates, Path(__file__).parent])
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-
-
-def _shown(value: object) -> object:
-    """A value of a page: what a file or a student wrote is shown harmlessly, our own markup as it is."""
-    return harmless(value) if type(value) is str else value
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from scpslab import plan as plans
 from scpslab.analysis.capture import read_packets
 from scpslab.analysis.viewpoints import capture_near
-from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError
 from scpslab.core.strict_json import JsonObject
 from scpslab.measure.connections import Connection, Floats, Seen, split_connections
@@ -101,10 +100,7 @@ class RunCell:
         path = CellFiles(self.folder).record(name)
         if not path.is_file():
             return []
-        try:
-            lines = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace").split("\n")
-        except OSError as error:
-            raise ResultError(f"{path}: found {error.strerror}; expected one JSON object a line. {AFRESH}") from error
+        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         records: list[JsonObject] = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import difflib
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,10 +18,7 @@ from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine
 from scpslab.analysis.rows import Rows
 from scpslab.analysis.run import open_cell
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
-from scpslab.analysis.sweep import in_order
-from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.core.harmless import harmless
 from scpslab.core.strict_json import items, section, text
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import json_object
@@ -92,10 +88,10 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
     if rebuild or _is_stale(run_dir):
         collect(run_dir, warn, partial(Rows(own_store()).row, anew=rebuild))
     try:
-        content = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace")
-        reader = csv.DictReader(io.StringIO(content, newline=""))
-        reader.fieldnames = columns = tuple(map(harmless, reader.fieldnames or ()))
-        rows = tuple(ResultRow({name: harmless(row.get(name) or "") for name in columns}) for row in reader)
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = tuple(reader.fieldnames or ())
+            rows = tuple(ResultRow({name: row.get(name) or "" for name in columns}) for row in reader)
     except (OSError, csv.Error) as error:
         raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
@@ -115,7 +111,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         if name in metrics and name not in owned.get(place, ()):
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
-    return Results(run_dir, columns, axes, metrics, in_order(RunFolder(run_dir), axes, named), owned)
+    return Results(run_dir, columns, axes, metrics, tuple(named), owned)
 
 
 def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> ResultRow:

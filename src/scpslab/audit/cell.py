@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from scpslab.audit.direction import SECOND_NS, Audit, Changes, Channel, Numbers
-from scpslab.audit.profile import Course
 from scpslab.core.errors import ResultError
 from scpslab.core.names import file_name
 from scpslab.measure.packets import Packets, read
 from scpslab.plan import Plan
-from scpslab.plan.cell import CellPlan, Impairment
+from scpslab.plan.cell import CellPlan
 from scpslab.plan.error_models import Errors
 from scpslab.plan.events import LinkStep, RunStep
 from scpslab.plan.links import FOR_EVER_NS, Direction
@@ -35,20 +34,11 @@ def unexplained(plan: Plan, vectors: Path, record: Path, *, is_exact: bool) -> s
             impairment = plan.cell.impairment(link.name, direction.name)
             channel = _channel(vectors, link.name, direction.name, impairment.errors if impairment else None)
             changes = _changes(plan.cell, link.name, direction)
-            doubt = Audit(
-                direction, impairment, channel, packets, is_exact, changes, _table(vectors, link.name, impairment)
-            ).doubt()
+            doubt = Audit(direction, impairment, channel, packets, is_exact, changes).doubt()
             if doubt is not None:
                 where = f"{link.name}.{direction.name}, packet {doubt.row + 1}{_offered(packets, doubt.row)}"
                 return f"the audit of packets: {where}: found {doubt.found}; expected {doubt.expected}"
     return ""
-
-
-def _table(vectors: Path, link: str, impairment: Impairment | None) -> Course | None:
-    if impairment is None or impairment.profile is None:
-        return None
-    text = (vectors / file_name(link, impairment.direction, suffix=".csv")).read_text()
-    return Course.of(text, impairment.profile)
 
 
 def _offered(packets: Packets, row: int) -> str:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scpslab.audit.profile import WHOLE_WEIGHT, Course
 from scpslab.measure.packets import DELIVERED, DUPLICATE, FATES, NEVER, Packets
 from scpslab.plan.cell import Impairment
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
@@ -77,18 +76,14 @@ class Audit:
     packets: Packets
     is_exact: bool
     changes: Changes = Changes()
-    course: Course | None = None
 
     def doubt(self) -> Doubt | None:
         """The first packet that cannot be explained."""
         questions: list[Callable[[], Doubt | None]] = [self._order]
         queue, changes = self.plan.queue, self.changes
         if not changes.unknown and self.plan.rate_bps and queue is not None and queue.serialises:
-            is_paced = self.course is not None and self.course.paces
-            varying = self._due_by_profile if is_paced else self._due_as_rates_change
-            questions += [varying if is_paced or changes.rates else self._due, self._queue]
-        has_delays = self.course is not None and self.course.has("delay_s")
-        questions += [self._left, self._arrived_by_profile if has_delays else self._arrived]
+            questions += [self._due_as_rates_change if changes.rates else self._due, self._queue]
+        questions += [self._left, self._arrived]
         if not changes.unknown and not changes.errors:
             questions += [self._errors, self._fates, self._duplicates]
         doubts = [doubt for doubt in (question() for question in questions) if doubt is not None]
@@ -96,7 +91,7 @@ class Audit:
 
     @property
     def _is_ordered(self) -> bool:
-        return not self.plan.jitter_ns and not (self.course and self.course.profile.reorder)
+        return not self.plan.jitter_ns
 
     def _passed(self) -> Marks:
         return ~self.packets.had(QUEUE)
@@ -137,16 +132,6 @@ class Audit:
             left, now, at = left - has * rates[at], now + has, at + is_over
         return self._differs("due at", np.maximum(now + needs, begins + 1), packets.due_ns[rows], np.equal, rows)
 
-    def _due_by_profile(self) -> Doubt | None:
-        """As the table says."""
-        assert self.course is not None
-        assert self.plan.rate_bps is not None
-        packets, rows = self.packets, np.flatnonzero(self._passed())
-        due = self.course.due(
-            packets.offered_ns[rows], packets.wire_bytes[rows], self.plan.rate_bps, self.plan.overhead_bytes
-        )
-        return self._differs("due at", due, packets.due_ns[rows], np.equal, rows)
-
     def _queue(self) -> Doubt | None:
         """What waits is what has passed and is not yet due; a packet that does not fit is dropped."""
         packets, queue, passed = self.packets, self.plan.queue, self._passed()
@@ -184,29 +169,8 @@ class Audit:
         room_ns = 2 * plan.jitter_ns
         return self._within("arrived at", packets.left_ns + least, packets.arrived_ns, has_arrived, is_known, room_ns)
 
-    def _arrived_by_profile(self) -> Doubt | None:
-        """A packet arrives the delay of the moment after it has left, and in the order of leaving unless the profile
-        says otherwise.
-        """
-        assert self.course is not None
-        packets = self.packets
-        rows = np.flatnonzero((packets.arrived_ns != NEVER) & (packets.left_ns != NEVER))
-        left, own_ns = packets.left_ns[rows], self.plan.first_delay_ns
-        # The program looks at the clock a moment after the packet has left, and the delay of then counts.
-        delays = [self.course.delays(times, own_ns) for times in (left, left + LATEST_NS)]
-        bounds = [left + np.minimum(*delays) - 2, left + np.maximum(*delays)]
-        if not self.course.profile.reorder:
-            bounds = [np.maximum.accumulate(one) for one in bounds]
-        least, room_ns, which = (
-            np.zeros(len(packets), np.int64),
-            np.zeros(len(packets), np.int64),
-            np.zeros(len(packets), bool),
-        )
-        least[rows], room_ns[rows], which[rows] = bounds[0], bounds[1] - bounds[0], True
-        return self._within("arrived at", least, packets.arrived_ns, which, True, room_ns)
-
     def _within(
-        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: Numbers | int = 0
+        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: int = 0
     ) -> Doubt | None:
         """Times are not before `least`; where they are known, at most `room_ns` and a moment later."""
         if not self.is_exact:
@@ -226,11 +190,6 @@ class Audit:
         """The bits of the packets, one behind the other, meet the errors of the vector."""
         rows, channel = self._seen(), self.channel
         bits = self.packets.wire_bytes[rows] * 8
-        parts = 1
-        if self.course is not None and self.course.has("ber"):
-            # Places count in parts of a bit: at a smaller rate a packet has fewer of them.
-            parts = WHOLE_WEIGHT
-            bits = bits * self.course.weights(self.packets.arrived_ns[rows])
         bad = np.zeros_like(bits)
         if len(channel.spells):
             if self.impairment and self.impairment.errors and self.impairment.errors.settings.in_time:
@@ -238,24 +197,23 @@ class Audit:
                 bad = bits * (_bad_until(channel.spells, times + 1) - _bad_until(channel.spells, times))
             else:
                 bad = np.diff(_bad_until(channel.spells, np.cumsum(bits)), prepend=0)
-        counts = np.diff(_errors_until(channel.gaps, np.cumsum(bits - bad), parts), prepend=0)
+        counts = np.diff(_errors_until(channel.gaps, np.cumsum(bits - bad)), prepend=0)
         counts += np.diff(_errors_until(channel.bad_gaps, np.cumsum(bad)), prepend=0)
         return self._differs("bit errors:", counts, self.packets.bit_errors[rows], np.equal, rows)
 
     def _fates(self) -> Doubt | None:
         """An outage comes before the drop list, and that before bit errors."""
         packets, rows = self.packets, self._seen()
-        errors, times = self.impairment.errors if self.impairment else None, packets.arrived_ns[rows]
+        errors = self.impairment.errors if self.impairment else None
         fate = np.where(packets.bit_errors[rows] > 0, FATES.index(FLIPPED), FATES.index(DELIVERED))
         if errors is not None:
             if errors.action == "drop":
                 fate[packets.bit_errors[rows] > 0] = FATES.index(CORRUPT)
             counted = packets.wire_bytes[rows] >= errors.drop_min_bytes
             fate[counted & np.isin(np.cumsum(counted), self.channel.listed)] = FATES.index(POLICY)
+            times = packets.arrived_ns[rows]
             for begin, end in errors.outages:
                 fate[(times >= begin) & (times < end)] = FATES.index(OUTAGE)
-        if self.course is not None and self.course.profile.when_down == "lose":
-            fate[self.course.downs(times)] = FATES.index(OUTAGE)
         words = np.array(FATES)
         return self._differs("fate:", words[fate], words[packets.fate[rows]], np.equal, rows)
 
@@ -304,14 +262,12 @@ def _turn(lengths: Numbers) -> tuple[Numbers, int]:
     return ends, int(ends[-1]) if fitting.all() else int(LONGEST)
 
 
-def _errors_until(gaps: Numbers, bits: Numbers, parts: int = 1) -> Numbers:
-    """How many errors are among the first so many bits, or `parts` of them: the first gap leads to the first error, the
-    others repeat.
-    """
+def _errors_until(gaps: Numbers, bits: Numbers) -> Numbers:
+    """How many errors are among the first so many bits: the first gap leads to the first error, the others repeat."""
     if not len(gaps):
         return np.zeros_like(bits)
-    others, period = _turn(gaps[1:] * parts)
-    behind = bits - gaps[0] * parts
+    others, period = _turn(gaps[1:])
+    behind = bits - gaps[0]
     turns, rest = np.divmod(behind, period)
     counts = 1 + turns * (len(gaps) - 1) + np.searchsorted(others, rest, side="right")
     return np.where(behind >= 0, counts, 0)

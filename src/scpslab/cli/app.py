@@ -15,10 +15,9 @@ from typing import Annotated, Any, Never
 import typer
 from typer.core import TyperGroup
 
-from scpslab.cli.terminal import for_readers, tell_warnings
+from scpslab.cli.terminal import for_readers, harmless
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
-from scpslab.core.harmless import harmless
 from scpslab.core.installation import add_extra, version
 
 # Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
@@ -41,7 +40,7 @@ GROUPS = {
     "Results": {
         "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
         "packets": ("scpslab.cli.packets", "List every packet of a cell, with what became of it."),
-        "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet of a cell, over time."),
+        "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet, over time."),
         "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
         "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
         "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
@@ -66,7 +65,7 @@ GROUPS = {
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
-EXTRAS = {"cryptography": "course", "jinja2": "report", "sgp4": "orbits"}
+EXTRAS = {"cryptography": "course", "jinja2": "report"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {
     errno.ENOSPC: f"Free disk space there, or choose another folder with --out. {GO_ON}",
@@ -237,7 +236,6 @@ def _options(
 
 def main() -> None:
     """Runs the command line and exits."""
-    tell_warnings()
     try:
         words = sys.argv[1:]
         program(words)(words, prog_name="scpslab")

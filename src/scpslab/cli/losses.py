@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis.capture import annotated, read_capture
+from scpslab.analysis.capture import annotated, read_records
 from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.options import runs, split
@@ -108,6 +108,6 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path, wanted: list[str]) -
     for name in names:
         source = cell.capture_file(name)
         target = path if len(names) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
-        records = read_capture(source)
+        records = read_records(source.read_bytes(), str(source))
         target.write_bytes(annotated(records, name, comments(found.lost, name)))
         typer.echo(f"wrote {target}", err=True)

@@ -11,10 +11,9 @@ import typer
 
 from scpslab import scenario
 from scpslab.cli.options import completed
-from scpslab.cli.terminal import printable
+from scpslab.cli.terminal import harmless, printable
 from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError
-from scpslab.core.harmless import harmless
 from scpslab.core.names import is_name
 from scpslab.scenario.load import FOLDER
 

@@ -8,8 +8,8 @@ import typer
 
 from scpslab import scenario
 from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.terminal import harmless
 from scpslab.core.errors import UsageError
-from scpslab.core.harmless import harmless
 from scpslab.plan.packs import EXPECTED, Pack, wanted
 from scpslab.setup import packs
 

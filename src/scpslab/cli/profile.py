@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +12,7 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.problems import UnfitError
 from scpslab.scenario.profiles import formats
-from scpslab.scenario.profiles.format import Options, Pass
+from scpslab.scenario.profiles.format import Options
 from scpslab.scenario.profiles.profile import Imported, Profile
 from scpslab.scenario.profiles.words import drawn, explained
 
@@ -59,34 +57,6 @@ def import_(
     delays: Delays = None,
     every: Every = None,
     one_way: OneWay = False,
-    station: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="LAT,LON,M",
-            help="Orbits: a ground station, degrees and metres; two: by satellite from one to the other.",
-        ),
-    ] = None,
-    start: Annotated[
-        str | None, typer.Option(metavar="UTC", help="Orbits: when 0 s is, such as 2026-11-29T20:00:00.")
-    ] = None,
-    lasts: Annotated[str, typer.Option(metavar="TIME", help="Orbits: for how long.")] = "600 s",
-    step: Annotated[str, typer.Option(metavar="TIME", help="Orbits: time between two delays.")] = "100 ms",
-    least_elevation: Annotated[
-        float, typer.Option(metavar="DEGREES", help="Orbits: what is lower is not seen.")
-    ] = 25.0,
-    hand_over: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="Orbits: so often the highest satellite takes over. Default: whenever one is higher."
-        ),
-    ] = None,
-    by_elevation: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Orbits: table of elevation_deg, rate_bit_s and ber; a row holds from its elevation upwards.",
-        ),
-    ] = None,
     out: Out = None,
 ) -> None:
     """Make a profile (CSV) from a file of another tool, for a scenario.
@@ -94,8 +64,7 @@ def import_(
     Examples: scpslab profile import bw.trace --delays delay.txt --out leo.csv · scpslab profile import plan.ionrc
     --link 1-2 --out pass.csv
     """
-    orbit = _pass(station or [], start, (lasts, step, hand_over), least_elevation, by_elevation)
-    found = _read(file, format_, replace(_options(delays, every, one_way=one_way), orbit=orbit))
+    found = _read(file, format_, _options(delays, every, one_way=one_way))
     for note in found.notes:
         typer.echo(f"note: {note}", err=True)
     _write(formats.FORMATS["csv"].write(_one(found, link, file), Options()), out)
@@ -187,44 +156,6 @@ def _options(delays: Path | None, every: str | None, *, one_way: bool) -> Option
         probe_every_ns=every_ns or plain.probe_every_ns,
         one_way=one_way,
     )
-
-
-def _pass(
-    stations: list[str], start: str | None, times: tuple[str, str, str | None], least: float, table: Path | None
-) -> Pass | None:
-    """Who looks at satellites; None where nobody is said to."""
-    if not stations:
-        return None
-    places = [_place(one) for one in stations]
-    try:
-        begins = datetime.fromisoformat(start or "")
-        lasts, step, hand_over = (units.parse("duration", time) if time else 0 for time in times)
-        rows = formats.by_elevation(formats.content(table), table.name) if table is not None else ()
-    except UnfitError as error:
-        raise UsageError(f"orbits: {error}") from error
-    except ValueError as error:
-        raise UsageError(
-            f'--start: found "{start or ""}"; expected a time such as 2026-11-29T20:00:00. Correct it.'
-        ) from error
-    if not 1 <= len(places) <= 2 or not lasts or not step or not -90 <= least <= 90:
-        raise UsageError(
-            "orbits: found other numbers; expected one or two stations, times above 0 and -90 to 90 degrees. "
-            "Correct them."
-        )
-    begins = begins.replace(tzinfo=UTC) if begins.tzinfo is None else begins.astimezone(UTC)
-    return Pass(tuple(places), begins, lasts, step, least, hand_over, rows)
-
-
-def _place(text: str) -> tuple[float, float, float]:
-    try:
-        latitude, longitude, metres = (float(word) for word in text.split(","))
-    except ValueError as error:
-        raise UsageError(
-            f'--station: found "{text}"; expected LAT,LON,METRES such as 48.1,11.6,520. Correct it.'
-        ) from error
-    if not (-90 <= latitude <= 90 and -360 <= longitude <= 360 and -1000 <= metres <= 10**6):
-        raise UsageError(f'--station: found "{text}"; expected degrees, and metres above the ellipsoid. Correct it.')
-    return latitude, longitude, metres
 
 
 def _read(file: Path, format_: str | None, options: Options) -> Imported:

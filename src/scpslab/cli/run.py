@@ -21,7 +21,6 @@ from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.run_plan import EXECUTORS
 from scpslab.running.runner import RunResult
-from scpslab.runs import find_run
 from scpslab.runs.run import RUNS
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
@@ -117,7 +116,6 @@ def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder fo
     Examples: scpslab demo
     """
     run(DEMO, out=out)
-    typer.echo(f"To see every packet in a browser: scpslab studio {find_run('last', out)}", err=True)
 
 
 def _show(result: RunResult, console: Console) -> bool:

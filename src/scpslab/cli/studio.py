@@ -76,14 +76,12 @@ def studio(
 
 def _serve(server: Studio) -> None:
     """Prints the address, and how to reach it from another machine; ends with the user's Ctrl-C."""
-    ends = {signal.SIGINT, signal.SIGTERM}
-    signal.pthread_sigmask(signal.SIG_BLOCK, ends)
     with server.running():
         typer.echo(server.address)
         for line in _ways(server.server_port, is_local=server.server_address[0] in (LOCAL, "::1")):
             typer.echo(line, err=True)
         typer.echo("Open the address in a browser. Ctrl-C ends.", err=True)
-        signal.sigwait(ends)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
 
 
 def _ways(port: int, *, is_local: bool) -> list[str]:

@@ -6,6 +6,7 @@ number.
 
 from __future__ import annotations
 
+import errno
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from scpslab.core.contents import LARGEST_TEXT, content_of
 from scpslab.core.errors import ScenarioError
+from scpslab.core.folders import instead_of_a_file
 from scpslab.core.problems import KeyPath, Problem, UnfitError, dotted
 
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
@@ -23,6 +24,7 @@ FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+
 TOO_SMALL = re.compile(r"^[-+]?[0.]*+[1-9][0-9.]*+(?:[eE]-[0-9]+)?$")
 # YAML 1.1 has octal and sexagesimal numbers, too: 010 is 8, and 1:30 is 90.
 OTHER_WHOLE, OTHER_FLOAT = re.compile(r"[-+]?+(?!(0|[1-9][0-9]*)$).+"), re.compile(r".*[_:].*")
+LARGEST_BYTES = 64 << 20
 DEEPEST = 40
 TOP = "top level"
 # Each takes a kilobyte and some twenty microseconds.
@@ -104,7 +106,25 @@ class Form:
     described_in: str
 
 
-def text_of(path: Path, expected: str, most: int = LARGEST_TEXT, saved_as: str = "UTF-8") -> str:
+def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
+    """The bytes of a person's file.
+
+    Pipes and devices are refused before they are opened: they may never begin, or never end.
+
+    Raises:
+        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
+            found.
+    """
+    if found := instead_of_a_file(path):
+        raise OSError(errno.EINVAL, found, str(path))
+    with path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise OSError(errno.EFBIG, f"more than {most} bytes", str(path))
+    return content
+
+
+def text_of(path: Path, expected: str, most: int = LARGEST_BYTES, saved_as: str = "UTF-8") -> str:
     """The text of a person's file, without a byte order mark. `saved_as`: how programs of its kind call that.
 
     Raises:

@@ -17,7 +17,6 @@ from scpslab.core.names import UNFINISHED, file_name
 from scpslab.lab.place import OUT
 from scpslab.lab.records import LIVE, Status
 from scpslab.plan import Plan
-from scpslab.plan.links import Direction
 from scpslab.runs import CellFiles
 
 CONSOLE_LINES_KEPT = 12
@@ -146,17 +145,6 @@ class CellFolder:
         return status
 
 
-def _write_profile(plan: Plan, link: str, direction: Direction, folder: Path) -> None:
-    """Writes what a direction does over time, where the plan says so."""
-    impairment = plan.cell.impairment(link, direction.name)
-    if impairment is None or impairment.profile is None:
-        return
-    from scpslab.scenario.profiles.tables import tables  # noqa: PLC0415  # few cells have one
-
-    for ending, content in tables(impairment.profile, direction).items():
-        (folder / file_name(link, direction.name, suffix=ending)).write_bytes(content)
-
-
 def write_vectors(plan: Plan, folder: Path) -> None:
     """Writes what is drawn for each direction (scenario/errors.py) to <link>-<direction> and its ending, in
     little-endian order.
@@ -178,7 +166,6 @@ def write_vectors(plan: Plan, folder: Path) -> None:
                 (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
     for link in plan.network.links:
         for direction in link.directions:
-            _write_profile(plan, link.name, direction, folder)
             if (errors := plan.cell.errors(link.name, direction.name)) is None:
                 continue
             found = drawn(errors)

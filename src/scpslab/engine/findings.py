@@ -22,7 +22,6 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, in_a_machine, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
-from scpslab.engine.rights import rights
 from scpslab.setup import Images, ensure, silent
 from scpslab.setup import images as parts
 
@@ -467,12 +466,12 @@ def of_lab_kernel(run: RunInGuest) -> list[Finding]:
         return lock(run)
 
     checks = (machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox)
-    return _made((*checks, confinement, addresses, disk, rights, processes, cores, appliance, shared_parts))
+    return _made((*checks, confinement, addresses, disk, processes, cores, appliance, shared_parts))
 
 
 def of_appliance() -> list[Finding]:
     """What a machine needs on which cells run in the appliance."""
-    return _made((appliance, system, python, images, published, disk, rights, cores, shared_parts))
+    return _made((appliance, system, python, images, published, disk, cores, shared_parts))
 
 
 def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:

@@ -88,7 +88,6 @@ class LinkChanges:
         self.stages.arrivals.memory[at : at + 8] = struct.pack("=Q", value)
 
     def _ber(self, direction: DirectionStages, ber: float, seed: str) -> None:
-        self._refuse_moved(direction, "bit errors", self.settled.moves[direction].weights)
         room = self.settled.room[direction.arriving]
         places, settings = track(draw_gaps(ber, seed), room.places)
         offset, count, *rest = struct.unpack("=5Q", settings)
@@ -100,19 +99,11 @@ class LinkChanges:
             self._put(direction, TRACK + word + (word > 0), value)
         self._put(direction, TRACK + 1, count)
 
-    def _refuse_moved(self, direction: DirectionStages, what: str, steps: object) -> None:
-        if steps:
-            raise ChangeError(
-                f"link {direction.link} {direction.name}: found {what} that a profile changes; expected what it leaves "
-                "alone"
-            )
-
     def _delay(self, direction: DirectionStages, delay_ns: int) -> None:
         if direction.relay is None:
             raise ChangeError(
                 f"link {direction.link}: found no delay stage; expected a link that goes through a switch"
             )
-        self._refuse_moved(direction, "delay", self.settled.moves[direction].delays)
         options = self.settled.delay_options(direction, delay_ns)
         # A delay that shrinks must not let packets overtake each other.
         self.network.change_delay(

@@ -8,36 +8,29 @@ import platform
 import socket
 import struct
 import subprocess
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from scpslab.lab.disciplines import DISCIPLINES, HOLDING, PACED
+from scpslab.lab.disciplines import DISCIPLINES, HOLDING
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
 from scpslab.lab.packets import Owners
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import PINS, DirectionStages, Moves, Settled, Stages, first_delay_ns
+from scpslab.lab.stages import DirectionStages, Settled, Stages, first_delay_ns
 from scpslab.lab.switches import LabLink, LabSwitch, know_addresses
 from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
 from scpslab.plan import NetworkPlan, Plan
-from scpslab.plan.disciplines import LONGEST_HELD_S
 from scpslab.plan.events import LinkStep
 from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
-# Stage 2 where delays change; packets that may overtake each other are flows of their own.
-DELAYING = (
-    f"qdisc add DEV root handle 2: {PACED} orphan_mask 16777215",
-    f"filter add DEV egress prio 1 bpf direct-action object-pinned {PINS}/delaying",
-)
 NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}
 DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter, "scps-router": DockerRouter}
 
@@ -70,7 +63,6 @@ class LabNetwork:
     def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
         self.steps: list[LinkStep] = []
-        self.moves: Mapping[DirectionStages, Moves] = {}
         # A node's end of each of its serial links.
         self.terminals: dict[str, dict[str, str]] = {}
         pairs = indexed(plan)
@@ -109,18 +101,16 @@ class LabNetwork:
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
             if direction.entering in settled.varying:
-                self._tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
-            if direction.relay is not None and settled.moves[direction].delays:
-                self._tc(direction.relay, "qdisc del DEV root", *DELAYING)
-        self.moves = settled.moves
+                self._hold(direction)
         return settled
 
-    def _tc(self, index: int, *commands: str) -> None:
-        """Changes an interface: lets the kernel keep the times that a program gives to packets."""
-        place = self.places[index]
+    def _hold(self, direction: DirectionStages) -> None:
+        """Lets stage 1 of a direction keep the times of the program `entering`."""
+        name, place = self.names[direction.entering], self.places[direction.entering]
         where = [] if self.pid(place) is None else ["-n", place]
-        for command in commands:
-            argv = ["tc", *where, *command.replace("DEV", f"dev {self.names[index]}").split()]
+        for words in ("del root", *(f"add {line}" for line in HOLDING)):
+            action, *rest = words.split()
+            argv = ["tc", *where, "qdisc", action, "dev", name, *rest]
             subprocess.run(argv, check=True, capture_output=True)
             with (self.logs / "tc.log").open("a") as log:
                 log.write(f"{' '.join(argv)}\n")
@@ -137,14 +127,10 @@ class LabNetwork:
                 [int(step.value) for step in steps if step.change == change and direction.name in step.directions]
                 for change in ("delay", "rate")
             )
-            moves = self.moves[direction]
             whole_ns += plan.jitter_ns + max(
-                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
+                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in plan.delay_table or ())]
             )
-            if moves.stretches:
-                # Planning sees to it.
-                whole_ns += LONGEST_HELD_S * SECOND_NS
-            elif plan.rate_bps is not None and plan.queue is not None:
+            if plan.rate_bps is not None and plan.queue is not None:
                 packet_bytes = mtu_bytes[direction.link] + plan.overhead_bytes
                 room_bytes = plan.queue.limit_bytes or (plan.queue.limit_packets or 0) * packet_bytes
                 whole_ns += (room_bytes + packet_bytes) * 8 * SECOND_NS // min([plan.rate_bps, *rates])

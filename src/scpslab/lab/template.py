@@ -31,15 +31,13 @@ GAPS_KEPT = 1 << 16
 NUMBER_BYTES = 8
 # What is drawn of bit errors (scenario/errors.py).
 VECTORS = (".u64", ".bad.u64", ".spells")
-# What profiles change, in pairs of a time and a value (scenario/profiles/tables.py).
-MOVED = (".rates", ".chances", ".delays", ".weights", ".downs")
 VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
 
 class Space(Part):
-    """Entries of the maps `places`, `stretches`, `windows`, `drop_list`, `verdicts` and `steps`, powers of two: cells
-    that differ a little share a template. `packets`: lines of the record.
+    """Entries of the maps `places`, `stretches`, `windows`, `drop_list` and `verdicts`, powers of two: cells that
+    differ a little share a template. `packets`: lines of the record.
     """
 
     places: Entries
@@ -48,12 +46,11 @@ class Space(Part):
     drops: Entries
     verdicts: Entries
     packets: Entries = 1
-    steps: Entries = 1
 
     @classmethod
     def of(cls, plan: Plan, vectors: Path) -> Self:
         """The space that a plan needs whose vectors of bit errors are in a folder."""
-        places = stretches = windows = drops = steps = 0
+        places = stretches = windows = drops = 0
         spare = spare_gaps(plan)
         for link in plan.network.links:
             for direction in link.directions:
@@ -61,12 +58,8 @@ class Space(Part):
                 drawn = [_numbers(vectors / file_name(link.name, direction.name, suffix=one)) for one in VECTORS]
                 # Of spells there is a sum more than places.
                 places += spare + sum(drawn) + (drawn[-1] > 0)
-                moved = {
-                    one: _numbers(vectors / file_name(link.name, direction.name, suffix=one)) // 2 for one in MOVED
-                }
-                stretches += len(stretches_of(plan.cell, link.name, direction)) + moved[".rates"] + moved[".chances"]
-                steps += moved[".delays"] + moved[".weights"]
-                windows += bool(spare) + len(errors.outages if errors else ()) + moved[".downs"]
+                stretches += len(stretches_of(plan.cell, link.name, direction))
+                windows += bool(spare) + len(errors.outages if errors else ())
                 drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         logged = any(probe.logged_direction for probe in plan.cell.probes)
@@ -77,7 +70,6 @@ class Space(Part):
             drops=_power(drops),
             verdicts=VERDICT_LOG_ENTRIES if logged else 1,
             packets=plan.network.packet_lines,
-            steps=_power(steps),
         )
 
 

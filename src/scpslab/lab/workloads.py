@@ -128,13 +128,7 @@ class Workload(Registered, Generic[Planned], registry=KINDS):
                 process = subprocess.Popen(
                     command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp"
                 )
-
-        def hear(line: str) -> None:
-            # What a program says after the cell has ended is in no record.
-            if not self.records.closed:
-                on_line(line)
-
-        self.context.loop.on_lines(process.stdout, hear)
+        self.context.loop.on_lines(process.stdout, on_line)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)
         return process

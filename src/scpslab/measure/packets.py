@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE
 
@@ -148,7 +147,7 @@ def read(path: Path) -> tuple[Packets, ...]:
         ResultError: the file is missing, or is none.
     """
     try:
-        content = content_of(path, LARGEST_FILE)
+        content = path.read_bytes()
     except OSError as error:
         raise ResultError(
             f"{path}: found {error.strerror}; expected the record of a cell's packets. "

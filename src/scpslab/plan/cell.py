@@ -11,7 +11,6 @@ from scpslab.plan.links import FOR_EVER_NS, Direction
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
-from scpslab.plan.profiles import Profile
 from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
 from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
@@ -34,7 +33,7 @@ class Limits(Part):
 
 
 class Impairment(Part):
-    """What goes wrong in a direction of a link, and what it does over time.
+    """What goes wrong in a direction of a link.
 
     `seed`: what jitter and packets that arrive twice are drawn from, if there are any.
     """
@@ -44,7 +43,6 @@ class Impairment(Part):
     errors: Errors | None = None
     duplicate: Probability | None = None
     seed: Seed | None = None
-    profile: Profile | None = None
 
 
 class CellPlan(Part):

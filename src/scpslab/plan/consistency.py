@@ -6,14 +6,14 @@ Form is the classes' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from itertools import accumulate, pairwise
 from typing import TypeVar
 
 from scpslab.core import names
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.cell import CellPlan, Plan, stretches_of
 from scpslab.plan.disciplines import LONGEST_HELD_S
-from scpslab.plan.events import LinkStep, ServiceStep
+from scpslab.plan.events import ServiceStep
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
@@ -26,6 +26,8 @@ from scpslab.plan.services import Daemon, misplaced
 from scpslab.plan.workloads import Traffic
 
 T = TypeVar("T")
+# Of a rate that changes while one packet leaves (stages.bpf.c).
+MOST_STRETCHES = 256
 # Records of the lab's own.
 RECORDS = ("lab", "accounting", "events")
 
@@ -178,12 +180,19 @@ def _rates(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
 
 
 def _changing_rate(cell: CellPlan, link: Link, direction: Direction) -> Iterator[Problem]:
-    """Rates at which packets wait for longer than a queue holds them."""
+    """Rates that change too often for the stages to follow, or at which packets wait for longer than a queue holds
+    them.
+    """
     stretches, queue = stretches_of(cell, link.name, direction), direction.queue
     if not stretches or queue is None:
         return
     packet_bits = 8 * (link.mtu_bytes + direction.overhead_bytes)
+    sent = list(accumulate((bps * (to - start) for (start, _), (to, bps) in pairwise(((0, 0), *stretches))), initial=0))
     where = f"rates of {link.name}.{direction.name}"
+    fewest = min((late - early for early, late in zip(sent, sent[MOST_STRETCHES:], strict=False)), default=None)
+    if fewest is not None and fewest < packet_bits * 10**9:
+        found = f"{where} that change more than {MOST_STRETCHES} times while a packet leaves"
+        yield Problem(("events",), found, "fewer changes", "Merge some of them.")
     room = queue.limit_bytes * 8 if queue.limit_bytes is not None else (queue.limit_packets or 0) * packet_bits
     slowest = min(rate_bps for _, rate_bps in stretches)
     if (held_s := (room + packet_bits) // slowest) > LONGEST_HELD_S:
@@ -227,14 +236,6 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
             yield Problem((*at, "seed"), found, "both or none")
         if impairment.errors and impairment.errors.settings.in_time and not isinstance(direction, Direction):
             yield Problem((*at, "errors"), "errors whose clock is time on a serial link", "the clock bits")
-        link = next((one for one in network.links if one.name == impairment.link), None)
-        if impairment.profile is not None and isinstance(direction, Direction) and link is not None:
-            found_there = impairment.profile.misfits(
-                link, direction, impairment.errors, changes_of(cell, *name.split("."))
-            )
-            yield from (replace(problem, at=(*at, "profile", *problem.at)) for problem in found_there)
-        elif impairment.profile is not None:
-            yield Problem((*at, "profile"), "a profile of a serial link", "one of a link of packets")
         if impairment.duplicate is not None and not isinstance(direction, Direction):
             found = "packets that arrive twice on a serial link"
             yield Problem((*at, "duplicate"), found, "them on a link of packets")
@@ -243,12 +244,6 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         if isinstance(direction, Direction) and direction.jitter_ns and name not in seeded:
             yield Problem(("impairments",), f"no seed for the jitter of {name}", "one")
             return
-
-
-def changes_of(cell: CellPlan, link: str, name: str) -> set[str]:
-    """What the events of a cell change of a direction."""
-    steps = (step for step in cell.events if isinstance(step, LinkStep) and step.link == link)
-    return {step.change for step in steps if name in step.directions}
 
 
 def _records(plan: Plan) -> Iterator[Problem]:

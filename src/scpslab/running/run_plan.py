@@ -18,23 +18,23 @@ from scpslab.core.errors import UsageError
 from scpslab.core.installation import commit, version
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
+from scpslab.plan.error_models import Errors
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
 from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
-from scpslab.scenario.errors import RULES
+from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.model import Check
 from scpslab.scenario.packs import packed
-from scpslab.scenario.stored import Stored, content
 from scpslab.scenario.topologies import OnDisk
 from scpslab.setup.packs import keep_programs
 
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
 # memory.
-LARGEST_VECTOR = 1 << 22
+LARGEST_VECTOR = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -150,12 +150,11 @@ def program() -> dict[str, object]:
     return {"version": version(), **of_clone, "vectors": RULES}
 
 
-def stored_of(of: Iterable[Plan]) -> list[Stored]:
-    """What plans say of stored error vectors and tables of profiles."""
-    impairments = [impairment for plan in of for impairment in plan.cell.impairments]
-    every = [one.errors.settings.stored_file for one in impairments if one.errors is not None]
-    every += [one.profile.stored_file for one in impairments if one.profile is not None]
-    return list(dict.fromkeys(one for one in every if one is not None))
+def vectors_of(of: Iterable[Plan]) -> dict[tuple[str, str], Errors]:
+    """The errors of plans that are stored error vectors, by path and SHA-256 of the vector."""
+    impairments = (impairment for plan in of for impairment in plan.cell.impairments)
+    every = (impairment.errors for impairment in impairments if impairment.errors is not None)
+    return {stored: errors for errors in every if (stored := errors.settings.stored_file)}
 
 
 def _programs(cells: Iterable[scenario.Cell]) -> dict[str, bytes]:
@@ -166,6 +165,11 @@ def _programs(cells: Iterable[scenario.Cell]) -> dict[str, bytes]:
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
-    """The stored files of plans, as a run folder takes them along: with them anybody can run the plans again."""
-    vectors = {f"{VECTORS}/{sha256}": content((file, sha256)) for file, sha256 in stored_of(plans.values())}
+    """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans
+    again.
+    """
+    vectors = {
+        f"{VECTORS}/{sha256}": MODELS[errors.model].content(errors.settings)
+        for (_, sha256), errors in vectors_of(plans.values()).items()
+    }
     return {name: content for name, content in sorted(vectors.items()) if len(content) <= LARGEST_VECTOR}

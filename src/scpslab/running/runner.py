@@ -23,7 +23,6 @@ from typing import Self
 
 from scpslab import analysis as results
 from scpslab import plan as plans
-from scpslab.core.contents import content_of
 from scpslab.core.errors import CapabilityError, LabError, NewerFormat, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import places, remove_dead
@@ -36,7 +35,7 @@ from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener
 from scpslab.running.executors import Executor
 from scpslab.running.order import in_order
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
-from scpslab.runs import CampaignFolder, held, origin
+from scpslab.runs import CampaignFolder, held
 from scpslab.runs.run import Progress
 from scpslab.runs.store import LIMIT, Store, cell_key
 from scpslab.scenario.campaign import load_campaign
@@ -388,10 +387,7 @@ class _Work:
         run, engine = self.run, self.engine
         facts: dict[str, object] = {"scenario": run.scenario, "engine": engine.name}
         facts["engine_hashes"] = sorted({engine.hash(plan) for plan in run.plans.values()})
-        facts |= {"seed": run.seed, **run.asked}
-        if run.beside is not None:
-            facts["origin"] = origin.seal(self.folder.path, run.beside)
-        facts |= {"program": program(), "machine": _machine() | engine.facts()}
+        facts |= {"seed": run.seed, **run.asked, "program": program(), "machine": _machine() | engine.facts()}
         if engine.deterministic and (reason := not_promised(run.plans.values())):
             self.note(reason)
             facts["not_promised"] = sorted(cell_id for cell_id, plan in run.plans.items() if own_images(plan))
@@ -458,7 +454,7 @@ class _Work:
             if not cell.has_ended:
                 return None
             # A plan of the same bytes can be read, and is the cell's.
-            if (content := content_of(cell.plan)) != plans.text(plan).encode():
+            if (content := cell.plan.read_bytes()) != plans.text(plan).encode():
                 if results.open_cell(cell.path).id != cell_id:
                     return None
                 if self.engine.deterministic and json.loads(content) != plans.write(plan):

@@ -11,7 +11,7 @@ import re
 import secrets
 import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,7 +20,6 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import derived, rows_as_csv
 from scpslab.analysis.run import cell_folders
-from scpslab.core.contents import check_sizes
 from scpslab.core.errors import LimitError, ResultError, ScenarioError, UsageError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.core.limited import WorkLimits, limited
@@ -31,15 +30,14 @@ from scpslab.engine.base import not_promised
 from scpslab.plan import Plan
 from scpslab.plan.schema import shown as shown_value
 from scpslab.running.events import Listener
-from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, stored_of
+from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vectors_of
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import EXPECTED, OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
 from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
-from scpslab.scenario.errors import RULES
+from scpslab.scenario.errors import MODELS, RULES
 from scpslab.scenario.recorded import Recorded
-from scpslab.scenario.stored import of_a_run
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
 from scpslab.setup.packs import keep_programs
 
@@ -137,8 +135,6 @@ def verify(
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
     # scenarios again in a child.
-    if path.is_dir():
-        check_sizes(path)
     size = sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
     limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, size / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))
@@ -209,7 +205,7 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
 
 
 def _check_vectors(path: Path, run: ArchivedRun) -> None:
-    for file, sha256 in stored_of(run.plans.values()):
+    for file, sha256 in vectors_of(run.plans.values()):
         if f"{VECTORS}/{sha256}" not in run.own:
             raise ResultError(
                 f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without "
@@ -350,7 +346,11 @@ def stored_vectors(run: ArchivedRun) -> Iterator[None]:
     contents = {
         name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")
     }
-    with of_a_run(stored_of(run.plans.values()), contents):
+    stored = vectors_of(run.plans.values()).values()
+    with ExitStack() as entered:
+        for name, model in MODELS.items():
+            settings = [errors.settings for errors in stored if errors.model == name]
+            entered.enter_context(model.of_a_run(settings, contents))
         yield
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from scpslab.core import strict_json
-from scpslab.core.contents import content_of
 from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
 from scpslab.core.strict_json import JsonObject, count, number, text
@@ -92,7 +91,7 @@ def json_object(path: Path) -> JsonObject:
         ResultError: the file cannot be read, or holds something else.
     """
     try:
-        fields = strict_json.loads(content_of(path))
+        fields = strict_json.loads(path.read_bytes())
     except OSError as error:
         raise ResultError(
             f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions."

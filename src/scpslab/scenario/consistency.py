@@ -34,7 +34,7 @@ from scpslab.scenario import packs, services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys, key_of
-from scpslab.scenario.model import Direction, LinkStep, ScenarioFile, ServiceStep, axis_values
+from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
 from scpslab.scenario.np import MOST_HOSTS, MOST_PROGRAMS
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
@@ -199,28 +199,6 @@ def _serial_keys(given: Direction) -> Iterator[Problem]:
         yield Problem(("delay_table",), "delays in steps on a serial link", "one delay", "Use delay.")
 
 
-def _profile(
-    given: Direction, model: ScenarioFile, network: NetworkPlan, name: str, direction: str, folder: Path
-) -> Iterator[Problem]:
-    """What does not fit of a direction's profile."""
-    link = next((one for one in network.links if one.name == name), None)
-    way = next((one for one in link.directions if one.name == direction), None) if link else None
-    if link is None or way is None or given.profile is None:
-        if any(one.name == name for one in network.serial_links):
-            yield Problem((), "a profile of a serial link", "one of a link of packets", "Choose another link.")
-        return
-    if wrong := list(given.profile.misfits(folder, way, link.mtu_bytes + way.overhead_bytes, model.limits.lab_time)):
-        yield from wrong
-        return
-    planned, profile = given.profile.plan(folder, model.limits.lab_time)
-    steps = [step for step in model.events or () if isinstance(step, LinkStep) and step.link == name]
-    changes = {change for step in steps if step.direction in (None, direction) for change in step.changes}
-    errors = given.errors.plan(folder, "0" * 64) if given.errors is not None else None
-    yield from planned.misfits(link, way, errors, changes)
-    if profile.ber and given.errors is not None and given.errors.settings.said().get("ber"):
-        yield Problem(("file",), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
-
-
 def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
     """Everything that does not fit of the errors of links, and on serial links; `folder` has their data files."""
     serial = [link.name for link in network.serial_links]
@@ -228,9 +206,6 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
         for direction, given in directions.items():
             if link in serial:
                 yield from (problem.within("links", link, direction) for problem in _serial_keys(given))
-            if given.profile is not None:
-                found_there = _profile(given, model, network, link, direction, folder)
-                yield from (one.within("links", link, direction, "profile") for one in found_there)
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")
@@ -271,8 +246,7 @@ def _names_of_others(model: ScenarioFile) -> Iterator[Problem]:
     }
     for part, names in of_parts.items():
         for index, name in enumerate(names):
-            # `lab` is refused as a record of its own.
-            if name in OTHER_OWNERS and name not in RECORDS:
+            if name in OTHER_OWNERS:
                 expected = "another name: in the record of packets it stands for those of no workload or service"
                 yield Problem((part, index, "name"), f'"{name}"', expected, "Rename it.")
 

@@ -7,7 +7,8 @@ A model is a folder in scpslab.kinds. The link (stage 3, link-model §2) knows g
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,22 @@ class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
     def plan(self, name: str, folder: Path) -> ErrorSettings:
         """The plan's settings of the model of that name; `folder` is the scenario's."""
         return planned_from(PLANNED[name], self)
+
+    @staticmethod
+    def content(settings: Any) -> bytes:
+        """The file that a plan's settings name, of a model whose plan says that they do.
+
+        Raises:
+            ScenarioError: it is not there, or is another one than it was when the plan was made.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def of_a_run(cls, named: Collection[Any], contents: Mapping[str, bytes]) -> AbstractContextManager[None]:
+        """Until its end, the files of these settings of somebody else's run are the contents, and no others are
+        opened.
+        """
+        return nullcontext()
 
     @staticmethod
     def gaps(settings: Any, n: int, draws: Draws) -> GapVector:

@@ -44,7 +44,6 @@ from scpslab.scenario.kinds import at_keys, planned_from
 from scpslab.scenario.packs import FolderName, PackageName
 from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
-from scpslab.scenario.profiles.keys import ProfileKeys
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
@@ -107,11 +106,6 @@ class Errors(PartOfKinds):
     def _complete(self) -> Self:
         self.settings.check_complete()
         return self
-
-    def at_rate(self, ber: float) -> Errors:
-        """The same with independent errors at a rate."""
-        said = self.model_dump(mode="json", exclude_unset=True)
-        return Errors.model_validate(said | {"model": "independent", "ber": ber})
 
     @property
     def settings(self) -> ErrorModel:
@@ -192,11 +186,6 @@ class Direction(Part):
     duplicate: Probability | None = key(
         None, says="Probability that a delivered packet is delivered twice.", example=0.01
     )
-    profile: ProfileKeys | None = key(
-        None,
-        says="What the direction does over time (docs/profiles.md).",
-        example={"file": "profiles/pass.csv"},
-    )
     errors: Errors | None = key(
         None,
         says="Bit errors, drop lists and outages at the receiving end.",
@@ -221,21 +210,20 @@ class LinkStep(Part):
 
     @model_validator(mode="after")
     def _is_one_change(self) -> Self:
-        given = self.changes
+        given = self._changes
         if len(given) != 1:
             raise UnfitError(" and ".join(given) or "no change", f"exactly one of {', '.join(CHANGES)}")
         return self
 
     @property
-    def changes(self) -> list[planned.Change]:
-        """What it changes: one thing."""
+    def _changes(self) -> list[planned.Change]:
         return [name for name in CHANGES if getattr(self, name) is not None]
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.LinkStep:
         """Its part of the plan."""
         names = [one.name for link in network.links if link.name == self.link for one in link.directions]
         directions = tuple(names) if self.direction is None else (self.direction,)
-        (change,) = self.changes
+        (change,) = self._changes
         # The directions' errors are independent of each other.
         seeds = tuple(draw(self.link, name) for name in directions)
         return planned.LinkStep(
@@ -249,7 +237,7 @@ class LinkStep(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        keys: dict[str, str] = {"directions": "direction", "value": self.changes[0]}
+        keys: dict[str, str] = {"directions": "direction", "value": self._changes[0]}
         found = self.plan(network, lambda link, direction: "").problems(network)
         return at_keys(found, **keys)
 

@@ -24,7 +24,6 @@ from types import ModuleType
 from scpslab import plan as plans
 from scpslab.core import units
 from scpslab.core.choices import one_of
-from scpslab.core.contents import content_of
 from scpslab.core.folders import instead_of_a_file, somebody_elses
 from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.seeds import ANY, DIRECTIONS
@@ -248,7 +247,11 @@ def _read(path: Path) -> bytes:
     try:
         found = instead_of_a_file(path)
         if not found and path.is_file():
-            return content_of(path, LARGEST_BYTES)
+            with path.open("rb") as file:
+                source = file.read(LARGEST_BYTES + 1)
+            if len(source) <= LARGEST_BYTES:
+                return source
+            found = f"a file of more than {LARGEST_BYTES} bytes"
     except (OSError, ValueError) as error:
         raise TopologyError(
             f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path."

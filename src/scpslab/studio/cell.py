@@ -1,4 +1,4 @@
-"""A cell as the page has it: one JSON object, and columns of numbers beside it (docs/plan-format.md).
+"""A cell as the page has it: one JSON object, and columns of numbers beside it (docs/studio.md).
 
 Made from the plan, the record of packets and the records of the lab and its probes. Every packet of the record is
 there; what the record lacks is said in `notes`.
@@ -29,8 +29,8 @@ from scpslab.studio.hops import Source, sources
 from scpslab.studio.layout import places
 
 FORMAT = 1
-# A threshold that was never set is as large as a number can be; no window is (RFC 7323 §2.3).
-NO_THRESHOLD_BYTES = 10**9
+# A threshold that was never set: the kernel's is 2^31 - 1 segments.
+NO_THRESHOLD = 1 << 30
 NO_VALUE = -1
 LONGEST_COMMAND = 80
 NO_RECORD = (
@@ -266,9 +266,7 @@ def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iter
 def _segments(lines: list[JsonObject], key: str) -> Ints:
     """A number of segments in bytes; NO_VALUE where there is none, or none was set."""
     pairs = [(number(line, key), number(line, "mss_bytes") or 0) for line in lines]
-    known = [
-        NO_VALUE if value is None or value * mss >= NO_THRESHOLD_BYTES else int(value * mss) for value, mss in pairs
-    ]
+    known = [NO_VALUE if value is None or value >= NO_THRESHOLD else int(value * mss) for value, mss in pairs]
     return np.array(known, np.int64)
 
 

@@ -1,4 +1,4 @@
-"""Columns of whole numbers as bytes that compress well; page/data.js reads them (docs/plan-format.md).
+"""Columns of whole numbers as bytes that compress well; page/data.js reads them (docs/studio.md).
 
 The same numbers give the same bytes on every machine.
 """

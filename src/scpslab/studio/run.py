@@ -8,7 +8,6 @@ from functools import cached_property
 
 import yaml
 
-from scpslab.analysis.output import NOTHING
 from scpslab.analysis.run import Run, RunCell
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import HEADLINE, read_results
@@ -18,7 +17,6 @@ from scpslab.studio.cell import cell_data
 from scpslab.studio.page import Entry, Page
 
 MOST_NUMBERS = 4
-LARGE = 10_000
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,7 @@ class RunPages:
         self, cell: RunCell, numbers: Sequence[str], *, href: str | None = None, with_data: bool = False
     ) -> Entry:
         row = self._rows.get(cell.id, ResultRow({}))
-        texts = [_text(row.numbers[name]) if name in row.numbers else NOTHING for name in numbers]
+        texts = [f"{row.numbers[name]:.4g}" if name in row.numbers else "–" for name in numbers]
         axes = {name: str(value) for name, value in cell.plan.cell.axes.items()}
         return Entry(cell.id, axes, cell.status, texts, cell_data(cell) if with_data else None, href)
 
@@ -74,7 +72,3 @@ class RunPages:
     @cached_property
     def _rows(self) -> dict[str, ResultRow]:
         return {row["cell"]: row for row in read_results(self.run.folder).rows}
-
-
-def _text(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= LARGE else f"{value:.4g}"

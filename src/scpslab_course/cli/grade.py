@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from scpslab.cli.options import Jobs, check_out, choice
-from scpslab.cli.terminal import printable, warn
+from scpslab.cli.terminal import harmless, printable, warn
 from scpslab.core.errors import FAILED_EXIT, UsageError
-from scpslab.core.harmless import harmless
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note

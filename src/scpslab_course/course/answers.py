@@ -19,13 +19,12 @@ from typing import Annotated, Any, Literal
 
 from scpslab.core import strict_json, units
 from scpslab.core.choices import one_of
-from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
 from scpslab.core.problems import Problem
 from scpslab.documents import Form, KeyPath, Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import read_content
+from scpslab.documents.yaml_lines import content_of, read_content
 from scpslab.plan import schema
 from scpslab.plan.schema import Kinds, Part, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, some_of
 from scpslab.core.names import shown
+from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers

@@ -22,7 +22,6 @@ from pydantic import AfterValidator
 
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
-from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
 from scpslab.core.problems import Problem, UnfitError
@@ -30,7 +29,7 @@ from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import text_of, written
+from scpslab.documents.yaml_lines import content_of, text_of, written
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from scpslab.core import strict_json
-from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_bytes
+from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
 from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import KernelSeed, Label, PlainText, Seed

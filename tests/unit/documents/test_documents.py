@@ -208,10 +208,7 @@ def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be_and_where_that
         (lambda path: path.write_bytes(b"kind: \xff\n"), r"found .*not UTF-8; expected text"),
         (os.mkfifo, r"found (no ordinary file|no such file); expected "),
         (lambda path: path.symlink_to("/dev/zero"), r"found (no ordinary file|no such file); expected "),
-        (
-            lambda path: (path.touch(), os.truncate(path, (64 << 20) + 1)),
-            r"found 67108865 bytes, more than 67108864 bytes; expected ",
-        ),
+        (lambda path: (path.touch(), os.truncate(path, (64 << 20) + 1)), r"found more than 67108864 bytes; expected "),
     ],
     ids=["no text", "a pipe", "a device", "too large"],
 )

@@ -1,6 +1,5 @@
 """Recipes and claims of the user's own, in figures/ and claims/ beside a scenario; a bad one costs only itself."""
 
-import json
 import shutil
 
 import pytest
@@ -12,7 +11,6 @@ from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.runs.origin import seal
 from tests import golden
 from tests.cases import changed, document, refusal
 from tests.runs import write_manifest
@@ -24,9 +22,8 @@ CLAIMS = document("claims of a scenario")
 
 
 @pytest.fixture
-def mine(run_dir, tmp_path, monkeypatch):
+def mine(run_dir, tmp_path):
     """The folder of a scenario, whose run is run_dir."""
-    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "mine"
     (folder / "figures").mkdir(parents=True)
     (folder / "claims").mkdir()
@@ -34,7 +31,6 @@ def mine(run_dir, tmp_path, monkeypatch):
     (folder / "figures" / "good.yaml").write_text(RECIPE)
     (folder / "claims" / "good.yaml").write_text(CLAIMS)
     more = {"engine": "virtual", "seed": 7, "cells": {}, "file": "../mine/rover.yaml", "evidence": True}
-    more["origin"] = seal(run_dir, folder)
     write_manifest(run_dir, "fig04-golden", **more)
     return folder
 
@@ -61,21 +57,6 @@ def test_the_copies_in_the_run_count_where_the_scenario_has_gone(run_dir, mine):
     assert "copy.svg" not in drawn(run_dir)[0]
     shutil.rmtree(mine)
     assert "copy.svg" in drawn(run_dir)[0]
-
-
-@pytest.mark.parametrize("origin", ["missing", "somebody else's", "of another folder"])
-def test_a_stranger_s_manifest_names_no_folder_of_this_machine(run_dir, mine, scpslab, origin):
-    """Neither recipes nor claims are read there, whole or broken; the run's own copies are."""
-    (run_dir / "figures").mkdir(exist_ok=True)
-    (run_dir / "figures" / "copy.yaml").write_text(RECIPE)
-    (mine / "figures" / "private.yaml").write_text("a: [\n")
-    fields = json.loads((run_dir / "manifest.json").read_text())
-    fields["origin"] = {"somebody else's": "0" * 64, "of another folder": seal(run_dir, mine.parent)}.get(origin)
-    (run_dir / "manifest.json").write_text(json.dumps(fields))
-    code, out, err = scpslab("plot", run_dir, "--format", "svg")
-    assert (code, "copy.svg" in out, "good.svg" in out, "private" in out + err) == (0, True, False, False)
-    code, out, err = scpslab("claims", run_dir)
-    assert "mine" not in out + err
 
 
 def test_one_s_own_recipe_hides_the_project_s_of_that_name(run_dir, mine):

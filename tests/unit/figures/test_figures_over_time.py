@@ -108,9 +108,3 @@ def test_lines_of_sequence_numbers_never_go_back(drawn):
     assert all(np.all(np.diff(line.get_ydata()) > 0) for line in lines)
     marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
     assert sum(len(line.get_xdata()) for line in marks) > 0
-
-
-def test_a_figure_of_all_cells_takes_no_choice_of_them(scpslab, run_dir):
-    code, _, err = scpslab("plot", run_dir, "--figure", "points", "--cell", CELL)
-    assert code == 2
-    assert "--cell: found a choice of cells for the figure points, which shows all; expected a figure of single" in err

@@ -41,15 +41,7 @@ def test_everything_is_built_once_by_several_at_once_and_found_afterwards(recipe
     assert images.ensure(silent) == found
     assert built == ["tools", "guest", "kernel"]
     assert (found.boot_dir / "guest.erofs").read_text() == "guest"
-    assert {path.name for path in found.boot_dir.iterdir()} == {
-        "init",
-        "guest.erofs",
-        "lower",
-        "docker",
-        "pack",
-        "programs",
-        "mnt",
-    }
+    assert {path.name for path in found.boot_dir.iterdir()} == {"init", "guest.erofs", "lower", "docker", "mnt"}
 
 
 def test_a_changed_recipe_is_built_anew_and_alone(recipes):

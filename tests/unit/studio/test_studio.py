@@ -59,7 +59,7 @@ def planes(raw: bytes, width: int, at: int, rows: int) -> np.ndarray:
 
 
 def table(raw: bytes, said: dict, earlier: list[dict], talks: list, others: list) -> dict[str, list[int]]:
-    """A direction's columns, by docs/plan-format.md, one number after the other."""
+    """A direction's columns, by docs/studio.md, one number after the other."""
     rows, found = said["rows"], {}
     for name in ("from", "row", "flow", "payload", *said["columns"]):
         if name in found:

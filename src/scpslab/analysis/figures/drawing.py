@@ -56,11 +56,7 @@ class Found:
         fitting = [recipe for recipe in self.recipes.values() if recipe.applies(source.run.scenario)]
         # A figure for runs that no recipe speaks of.
         fitting = [recipe for recipe in fitting if not recipe.stands_in] or fitting
-        return [recipe for recipe in fitting if not source.wanted_cells or _shows_single_cells(recipe)]
-
-
-def _shows_single_cells(recipe: Recipe) -> bool:
-    return "cells" in type(recipe).model_fields
+        return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
 
 
 def find(run_dir: Path) -> Found:
@@ -114,11 +110,6 @@ def draw(
     paths: list[Path] = []
 
     def draw_one(recipe: Recipe) -> None:
-        if cells and not _shows_single_cells(recipe):
-            raise UsageError(
-                f"--cell: found a choice of cells for the figure {recipe.name}, which shows all; "
-                "expected a figure of single cells, such as over-time. Leave --cell out, or choose another figure."
-            )
         drawn = recipe.with_models(models)
         try:
             paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))

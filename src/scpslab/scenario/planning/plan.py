@@ -15,7 +15,6 @@ from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
-from scpslab.plan.profiles import Profile
 from scpslab.plan.services import Daemon
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model, packs, services
@@ -167,33 +166,17 @@ def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
             place = link.name, names.get(at, direction.name)
             # A topology may have jitter of its own; a serial link has none.
             is_drawn = getattr(direction, "jitter_ns", 0) > 0 or bool(given.duplicate)
-            errors, profile = _errors_over_time(given, cell)
-            if errors is not None or is_drawn or profile is not None:
+            if given.errors is not None or is_drawn:
                 impairments.append(
                     Impairment(
                         link=link.name,
                         direction=direction.name,
-                        errors=_errors(errors, cell, place) if errors is not None else None,
+                        errors=_errors(given.errors, cell, place) if given.errors is not None else None,
                         duplicate=given.duplicate or None,
                         seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat) if is_drawn else None,
-                        profile=profile,
                     )
                 )
     return tuple(impairments)
-
-
-def _errors_over_time(given: model.Direction, cell: Cell) -> tuple[model.Errors | None, Profile | None]:
-    """A direction's errors, which are drawn at the largest rate of its profile, and the profile.
-
-    Raises:
-        ScenarioError: its file is not there any more.
-    """
-    if given.profile is None:
-        return given.errors, None
-    planned, profile = given.profile.plan(cell.scenario.path.parent, cell.model.limits.lab_time)
-    if not profile.ber:
-        return given.errors, planned
-    return (given.errors or model.Errors()).at_rate(max(ber for _, ber in profile.ber)), planned
 
 
 def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from scpslab.core import strict_json
@@ -12,21 +12,6 @@ from scpslab.core.problems import UnfitError
 from scpslab.scenario.profiles.profile import MS_NS, SECOND_NS, Imported, Profile
 
 LARGEST_BYTES = 64 << 20
-
-
-@dataclass(frozen=True)
-class Pass:
-    """Who sees whom: stations (degrees, degrees, metres), from when and for how long, at which steps and least
-    elevation. `hand_over_ns`: so often the best satellite is chosen anew; 0: at every step.
-    """
-
-    stations: tuple[tuple[float, float, float], ...]
-    start: datetime
-    lasts_ns: int
-    step_ns: int = SECOND_NS // 10
-    least_deg: float = 25.0
-    hand_over_ns: int = 0
-    by_elevation: tuple[tuple[float, int, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -40,7 +25,7 @@ class Options:
     probe_every_ns: int = SECOND_NS
     one_way: bool = False
     nodes: tuple[int, int] = (1, 2)
-    orbit: Pass | None = None
+    more: Mapping[str, str] = field(default_factory=dict)
 
 
 class Format(ABC):

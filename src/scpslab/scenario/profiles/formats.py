@@ -15,13 +15,11 @@ from scpslab.scenario.profiles.ion import Ion
 from scpslab.scenario.profiles.iperf3 import Iperf3
 from scpslab.scenario.profiles.irtt import Irtt
 from scpslab.scenario.profiles.mahimahi import Mahimahi
-from scpslab.scenario.profiles.orbits import Tle, by_elevation
 from scpslab.scenario.profiles.ping import Ping
 from scpslab.scenario.profiles.profile import Imported
 from scpslab.scenario.profiles.table import Table
 from scpslab.scenario.profiles.tvg import Tvg
 
-__all__ = ["FORMATS", "by_elevation", "content", "format_of", "read"]
 # A line for each format.
 FORMATS: dict[str, Format] = {
     one.name: one
@@ -35,7 +33,6 @@ FORMATS: dict[str, Format] = {
         Hdtn(),
         Tvg(),
         Dipt(),
-        Tle(),
     )
 }
 

@@ -3,19 +3,19 @@
 import { colours } from "./canvas.js";
 import { Network } from "./network.js";
 import { grouped, scaled } from "./numbers.js";
-import { HEADS, facts, fillMoment, fillPacket, fillTable, made, neighbour } from "./packets.js";
+import { HEADS, facts, fillPacket, fillTable, made, neighbour } from "./packets.js";
 import { Plots } from "./plots.js";
 import { losses } from "./series.js";
 
-const SHORTEST_NS = 20, TELL_MS = 60;
+const SHORTEST_NS = 20;
 
 export class CellView {
   /** `shared`: the view of all cells of the page; `changed(isWindow)`: is called when this one changed it. */
-  constructor(cell, shared, changed, isCompared = false) {
+  constructor(cell, shared, changed) {
     Object.assign(this, { cell, shared, changed, colour: colours() });
-    this.plots = new Plots(cell, this.colour, isCompared ? 0.7 : 1);
+    this.plots = new Plots(cell, this.colour);
     this.network = new Network(cell, this.colour);
-    this.build(isCompared);
+    this.build();
     const { queue } = this.plots;
     this.place.value = String(cell.directions.indexOf(queue));
     if (!this.place.value) this.place.value = "all";
@@ -26,7 +26,7 @@ export class CellView {
     return number === "all" ? this.cell.directions : [this.cell.directions[Number(number)]];
   }
 
-  build(isCompared) {
+  build() {
     const { cell } = this, { meta } = cell;
     this.section = document.getElementById("cell").content.firstElementChild.cloneNode(true);
     const of = name => this.section.querySelector(name);
@@ -38,15 +38,13 @@ export class CellView {
       if (at) item.append(this.button(text, () => this.go(at[0], at[1], at[2])));
       return item;
     }));
-    [this.map, this.chart, this.overlay, this.list, this.moment, this.packet, this.body, this.place] = [".map", ".chart",
-      ".overlay", ".flows", ".moment", ".packet", "tbody", ".place"].map(of);
+    [this.map, this.chart, this.overlay, this.list, this.packet, this.body, this.place] = [".map", ".chart", ".overlay", ".flows",
+      ".packet", "tbody", ".place"].map(of);
     of("thead tr").replaceChildren(...HEADS.map(head => made("th", head, { scope: "col" })));
     this.place.append(made("option", "all links", { value: "all" }),
       ...cell.directions.map((one, number) => made("option", `${one.name}, ${grouped(one.rows)}`, { value: number })));
     this.place.addEventListener("change", () => this.changed(false));
     this.fillFlows();
-    of("details").open = !isCompared;
-    of("details").addEventListener("toggle", () => this.changed(false));
     of(".level").addEventListener("change", event => {
       this.plots.level = event.target.checked;
       this.changed(true);
@@ -127,11 +125,7 @@ export class CellView {
     };
     this.overlay.setPointerCapture(event.pointerId);
     this.overlay.onpointermove = move;
-    this.isDragged = true;
-    this.overlay.onpointerup = this.overlay.onpointercancel = () => {
-      this.overlay.onpointermove = null;
-      this.isDragged = false;
-    };
+    this.overlay.onpointerup = this.overlay.onpointercancel = () => { this.overlay.onpointermove = null; };
     if (!isMove) this.shared.at = start;
     move(event);
   }
@@ -162,19 +156,9 @@ export class CellView {
     this.width = this.chart.parentElement.clientWidth;
     if (isWindow) this.plots.draw(this.chart, this.width, view);
     this.plots.cursor(this.overlay, this.width, view);
-    clearTimeout(this.later);
     if (shared.isPlaying) return;
-    // Tables take longer than pictures: while the cursor is dragged they wait.
-    if (this.isDragged) this.later = setTimeout(() => this.tell(view), TELL_MS);
-    else this.tell(view);
-  }
-
-  /** What is said in words of the time at the cursor. */
-  tell(view) {
     const go = (ns, direction, row) => this.go(ns, direction, row);
-    const open = (direction, row) => go(direction.offered[row], direction, row);
-    if (this.body.closest("details").open) fillTable(this.body, this.cell, this.chosen, view, open);
-    fillMoment(this.moment, this.cell, this.plots, view.at, go);
+    fillTable(this.body, this.cell, this.chosen, view, (direction, row) => go(direction.offered[row], direction, row));
     fillPacket(this.packet, this.cell, view.packet, go);
   }
 

@@ -1,4 +1,4 @@
-// Reads what studio/cell.py writes (docs/plan-format.md): tables of columns become typed arrays.
+// Reads what studio/cell.py writes (docs/studio.md): tables of columns become typed arrays.
 
 import { place } from "./numbers.js";
 
@@ -8,8 +8,7 @@ const KINDS = {
   id: Uint16Array, sequence: Uint32Array, acknowledgement: Uint32Array, window: Uint16Array, flags: Uint8Array,
   row: Int32Array, from: Int16Array, bits: Uint8Array,
 };
-const SYN = 2;
-export const ACK = 16;
+export const SYN = 2, ACK = 16;
 const FLAGS = [[2, "SYN"], [1, "FIN"], [4, "RST"], [8, "PSH"], [16, "ACK"], [32, "URG"], [64, "ECE"], [128, "CWR"]];
 
 /** The bytes of a blob, which is compressed and in base64. */
@@ -24,21 +23,8 @@ export function cellOf(meta, raw) {
   const directions = [];
   for (const one of meta.directions) directions.push(new Direction(meta, one, raw, directions));
   directions.forEach((direction, number) => direction.joinTo(directions, number));
-  for (const talk of meta.conversations) talk.base = [0, 1].map(way => firstByte(directions[talk.first[way]], meta, talk, way));
   const samples = meta.samples.map(one => ({ ...one, ...table(raw, one.table) }));
   return { meta, directions, samples, talks: meta.conversations };
-}
-
-/** The sequence number of the first byte that a conversation sends one way: behind its SYN, where that was seen. */
-function firstByte(direction, meta, talk, way) {
-  const rows = direction?.rowsOf(meta.conversations.indexOf(talk), way) ?? [], first = rows[0];
-  return first === undefined ? 0 : direction.sequence[first] + (direction.flags[first] & SYN ? 1 : 0);
-}
-
-/** A packet's sequence number and what it acknowledges, counted from the first bytes. */
-export function numbersOf(cell, direction, row) {
-  const [number, way] = direction.talks[direction.flow[row]], { base } = cell.talks[number];
-  return [signed(direction.sequence[row] - base[way]), signed(direction.acknowledgement[row] - base[1 - way])];
 }
 
 /** A table without flows. */
@@ -163,14 +149,6 @@ class Direction {
 
   rateAt(ns) {
     return (this.way.rates.find(([until]) => until === null || ns < until) ?? [null, null])[1];
-  }
-
-  /** The cause of the last loss in a span of time before one; null: nothing was lost. */
-  lostBefore(ns, span) {
-    this.ends ??= Float64Array.from(this.lost, row => this.end(row)).sort();
-    this.byEnd ??= Int32Array.from(this.lost).sort((a, b) => this.end(a) - this.end(b));
-    const last = place(this.ends, ns + 1) - 1;
-    return last >= 0 && this.ends[last] > ns - span ? LOST[this.fate[this.byEnd[last]]] : null;
   }
 
   isOut(ns) {

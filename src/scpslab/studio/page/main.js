@@ -88,8 +88,8 @@ function speed(by) {
 }
 
 function key(event) {
-  const isText = event.target.matches?.("input[type=text], select"), act = KEYS[event.key];
-  const isOfButton = event.key === " " && event.target.matches?.("button, input, summary, a");
+  const isText = event.target.matches("input[type=text], select"), act = KEYS[event.key];
+  const isOfButton = event.key === " " && event.target.matches("button, input, summary, a");
   if (event.ctrlKey || event.metaKey || event.altKey || isText || isOfButton || !act || !views.length || get("keys").open) return;
   event.preventDefault();
   if (event.shiftKey && event.key.startsWith("Arrow")) moveTo(shared, shared.at + (event.key === "ArrowLeft" ? -1 : 1) * (shared.to - shared.from) / 20);
@@ -119,7 +119,7 @@ async function show(numbers) {
   for (const number of numbers) {
     const entry = page.cells[number];
     entry.read ??= cellOf(entry.meta, await unpacked(get(`columns-${number}`).textContent));
-    views.push(Object.assign(new CellView(entry.read, shared, changed, numbers.length > 1), { entry }));
+    views.push(Object.assign(new CellView(entry.read, shared, changed), { entry }));
   }
   const ends = views.map(view => view.cell.meta.end_ns);
   Object.assign(shared, { begin: 0, end: Math.max(...ends), packetCell: null });
@@ -127,7 +127,7 @@ async function show(numbers) {
   get("cells").classList.toggle("compared", views.length > 1);
   for (const id of ["controls", "time"]) get(id).hidden = !views.length;
   get("grid").hidden = page.cells.length < 2 || views.length > 0;
-  get("back").hidden = !page.back && (page.cells.length < 2 || !views.length);
+  get("back").hidden = page.cells.length < 2 || !views.length;
   setWindow(shared, 0, shared.end);
   const loss = views[0]?.cell.losses?.[0];
   moveTo(shared, loss ? loss[0] : shared.end / 2);

@@ -93,7 +93,8 @@ export class Network {
     if (!ends) return "";
     const rate = direction.rateAt(at), bytes = direction.sentUntil(at) - direction.sentUntil(at - span);
     const share = rate ? Math.min(1, (bytes * 8e9) / span / rate) : Math.min(1, bytes > 0 ? 0.25 : 0);
-    const cause = direction.lostBefore(at, span), isOut = direction.isOut(at);
+    const lost = direction.lost.filter(row => direction.end(row) > at - span && direction.end(row) <= at);
+    const cause = lost.length ? LOST[direction.fate[lost[lost.length - 1]]] : null, isOut = direction.isOut(at);
     if (share > 0 || cause || isOut) {
       [context.strokeStyle, context.lineWidth] = [cause ? colour[cause] : isOut ? colour.outage : colour.accent, 1.5 + share * WIDEST];
       context.globalAlpha = cause || isOut ? 0.9 : 0.45;
@@ -153,14 +154,10 @@ export class Network {
     const ends = this.ends(link.directions[0]);
     if (!ends) return;
     const rates = link.directions.map(way => way.rates[0]?.[1]).filter(Boolean);
-    const [near, far] = link.ends, isPlain = [`${near}-${far}`, `${far}-${near}`].includes(link.name);
-    const speed = [...new Set(rates)].map(rate => scaled(rate, "bit/s")).join(" / ");
-    const text = isPlain ? speed : [link.name, speed].filter(Boolean).join(", ");
+    const text = `${link.name}${rates.length ? `, ${[...new Set(rates)].map(rate => scaled(rate, "bit/s")).join(" / ")}` : ""}`;
     const room = Math.abs(ends.bx - ends.ax) - ends.a.wide / 2 - ends.b.wide / 2 - 12;
-    const fitting = [text, isPlain ? "" : link.name].find(one => context.measureText(one).width < room);
-    const columns = one => one.ends.map(end => this.boxes.get(end)?.node.column).sort().join();
-    const isAlone = this.cell.meta.links.filter(one => columns(one) === columns(link)).length === 1;
-    if (!fitting || !isAlone || Math.abs(ends.by - ends.ay) > 20) return;
+    const fitting = [text, link.name].find(one => context.measureText(one).width < room);
+    if (!fitting || Math.abs(ends.by - ends.ay) > 20) return;
     context.fillStyle = this.colour.soft;
     context.fillText(fitting, (ends.a.x + ends.b.x) / 2, (ends.ay + ends.by) / 2 - 16 + ends.bend);
   }

@@ -1,9 +1,9 @@
 // The packets around the cursor as a table, and one packet at each link that it passed.
 
-import { CAUSES, LOST, fateText, flagsText, hops, lastHop, numbersOf, repair } from "./data.js";
+import { CAUSES, LOST, fateText, flagsText, hops, lastHop, repair } from "./data.js";
 import { grouped, place, scaled, spanText, timeText } from "./numbers.js";
 
-const AROUND = 7, FALL = 0.92;
+const AROUND = 7;
 export const HEADS = ["offered", "link", "flow", "bytes", "seq", "ack", "flags", "waited", "left", "arrived", "became"];
 
 /** An element with a text, and attributes. */
@@ -15,7 +15,7 @@ export function made(name, text = "", attributes = {}) {
 }
 
 /** The packets around a time in chosen directions: pairs of direction and row, in the order of their offers. */
-export function around(chosen, ns, count = AROUND) {
+export function around(cell, chosen, ns, count = AROUND) {
   const before = [], after = [];
   for (const direction of chosen) {
     const at = place(direction.offered, ns + 1);
@@ -40,14 +40,13 @@ export function neighbour(chosen, ns, isNext) {
 
 /** Fills the table of packets; `choose` is called with the packet of a line. */
 export function fillTable(body, cell, chosen, view, choose) {
-  const middle = view.packet ? view.packet[0].offered[view.packet[1]] : view.at;
-  const lines = around(chosen, middle).map(([direction, row]) => {
+  const lines = around(cell, chosen, view.at).map(([direction, row]) => {
     const isTcp = direction.isTcp[direction.flow[row]], talk = cell.talks[direction.talks[direction.flow[row]][0]];
     const line = made("tr"), cause = LOST[direction.fate[row]];
-    const waited = direction.waited_bytes[row], [seq, ack] = numbersOf(cell, direction, row);
+    const waited = direction.waited_bytes[row];
     const texts = [
       timeText(direction.offered[row]), direction.name, talk.owner, grouped(direction.wire_bytes[row]),
-      isTcp ? grouped(seq) : "", isTcp && direction.flags[row] & 16 ? grouped(ack) : "",
+      isTcp ? grouped(direction.sequence[row]) : "", isTcp && direction.flags[row] & 16 ? grouped(direction.acknowledgement[row]) : "",
       isTcp ? flagsText(direction.flags[row]) : talk.protocol, waited ? scaled(waited, "B") : "–",
       Number.isNaN(direction.left[row]) ? "–" : `+${spanText(direction.left[row] - direction.offered[row])}`,
       Number.isNaN(direction.arrived[row]) ? "–" : `+${spanText(direction.arrived[row] - direction.offered[row])}`,
@@ -79,9 +78,8 @@ export function fillPacket(element, cell, packet, go) {
   const parts = [`${talk.owner}, ${talk.protocol}`, `${talk.ends[way]} → ${talk.ends[1 - way]}`];
   const facts = [`${grouped(direction.wire_bytes[row])} B on the wire, ${grouped(direction.payload[row])} B of data`];
   if (isTcp) {
-    const [seq, ack] = numbersOf(cell, direction, row);
-    facts.push(flagsText(direction.flags[row]), `sequence ${grouped(seq)} (on the wire ${direction.sequence[row]})`);
-    if (direction.flags[row] & 16) facts.push(`acknowledges ${grouped(ack)}`);
+    facts.push(flagsText(direction.flags[row]), `sequence ${grouped(direction.sequence[row])}`);
+    if (direction.flags[row] & 16) facts.push(`acknowledges ${grouped(direction.acknowledgement[row])}`);
     facts.push(`window ${grouped(direction.window[row])}, IP id ${direction.id[row]}`);
   }
   if (direction.bit_errors[row]) facts.push(`${direction.bit_errors[row]} wrong bits`);
@@ -115,44 +113,7 @@ function repairLine(cell, direction, row, go) {
     const [first, at] = found.hop, [end, last] = found.end;
     const jump = made("button", `sent at ${timeText(first.offered[at])}`, { type: "button" });
     jump.addEventListener("click", () => go(first.offered[at], first, at));
-    line.append("Repaired by sequence ", grouped(numbersOf(cell, first, at)[0]), ", ", jump, ", which arrived at ", timeText(end.arrived[last]), ".");
-  }
-  return line;
-}
-
-/** Says what the chosen flow is about at the cursor, and what happened before its window fell last. */
-export function fillMoment(element, cell, plots, ns, go) {
-  const { flow, samples } = plots, lines = [];
-  if (flow?.flight) lines.push(made("p", `${scaled(flow.flight.at(ns) || 0, "B")} of ${flow.talk.owner} in flight`));
-  if (samples && Number.isFinite(samples.cwnd.at(ns))) {
-    const { times, values } = samples.cwnd;
-    let at = place(times, ns + 1) - 1;
-    lines.push(made("p", `window ${scaled(values[at], "B")}`));
-    for (let top = at; at > 0; at = top - 1) {
-      // A fall: samples of which none is above the one before.
-      for (top = at; top > 0 && values[top - 1] >= values[top];) top--;
-      if (values[at] < FALL * values[top]) {
-        while (values[top + 1] === values[top]) top++;
-        lines.push(fall(cell, flow, [times[top + 1], values[top], values[at]], go));
-        break;
-      }
-      if (top === 0) break;
-    }
-  }
-  element.replaceChildren(...lines);
-}
-
-function fall(cell, flow, [ns, from, to], go) {
-  const line = made("p", ""), jump = made("button", timeText(ns), { type: "button" });
-  jump.addEventListener("click", () => go(ns));
-  line.append(`It fell last, from ${scaled(from, "B")} to ${scaled(to, "B")}, from `, jump, " on");
-  const last = flow.lost.findLast(at => flow.sent.times[at] < ns);
-  if (last === undefined) line.append("; no packet of this flow was lost before.");
-  else {
-    const [end, row] = lastHop(cell, flow.direction, flow.rows[last]);
-    const lost = made("button", timeText(flow.sent.times[last]), { type: "button" });
-    lost.addEventListener("click", () => go(end.offered[row], end, row));
-    line.append(`; lost last before that, by ${CAUSES[LOST[end.fate[row]]]}: the packet sent at `, lost, ".");
+    line.append("Repaired by sequence ", grouped(first.sequence[at]), ", ", jump, ", which arrived at ", timeText(end.arrived[last]), ".");
   }
   return line;
 }

@@ -11,8 +11,8 @@ const MOST_LABELS = 6, RATE_BINS = 150;
 
 /** What each plot shows: `lines(view)` its series, `height` its share. */
 export class Plots {
-  constructor(cell, colour, size) {
-    Object.assign(this, { cell, colour, size, level: false });
+  constructor(cell, colour) {
+    Object.assign(this, { cell, colour, level: false });
     this.focus(0);
   }
 
@@ -34,14 +34,14 @@ export class Plots {
 
   /** The plots that this cell has. */
   get all() {
-    const { flow, samples, queue, size } = this, rows = Object.keys(CAUSES).filter(cause =>
+    const { flow, samples, queue } = this, rows = Object.keys(CAUSES).filter(cause =>
       losses(this.cell).some(loss => loss[3] === cause));
     return [
-      flow?.sent && { name: "sequence", height: 190 * size, draw: this.sequence },
-      (flow?.flight || samples) && { name: "window", height: 110 * size, draw: this.window },
-      (flow?.rtt?.times.length || samples) && { name: "roundTrip", height: 80 * size, draw: this.roundTrip },
-      queue && { name: "queue", height: 90 * size, draw: this.depth },
-      this.cell.talks.length && { name: "rate", height: 90 * size, draw: this.rate },
+      flow?.sent && { name: "sequence", height: 190, draw: this.sequence },
+      (flow?.flight || samples) && { name: "window", height: 110, draw: this.window },
+      (flow?.rtt?.times.length || samples) && { name: "roundTrip", height: 80, draw: this.roundTrip },
+      queue && { name: "queue", height: 90, draw: this.depth },
+      this.cell.talks.length && { name: "rate", height: 90, draw: this.rate },
       this.cell.directions.length && { name: "losses", height: 14 + 20 * Math.max(1, rows.length), draw: this.lost, rows },
     ].filter(Boolean);
   }
@@ -52,7 +52,7 @@ export class Plots {
 
   /** Where time stands: from x0 to x1. */
   span(width) {
-    return width < 600 ? [56, width - 6] : [66, width - 108];
+    return width < 600 ? [44, width - 8] : [60, width - 108];
   }
 
   draw(canvas, width, view) {
@@ -107,7 +107,7 @@ export class Plots {
 
   title({ context, x0, top }, title) {
     [context.font, context.fillStyle, context.textBaseline, context.textAlign] = [BOLD, this.colour.ink, "bottom", "left"];
-    context.fillText(title, x0 < 60 ? 2 : x0, top - 5);
+    context.fillText(title, x0 < 60 ? 2 : x0, top - 4);
     context.font = FONT;
   }
 
@@ -249,12 +249,11 @@ export class Plots {
     this.title(box, all.length ? `Losses, ${all.length} in all` : "No packet was lost");
     plot.rows.forEach((cause, number) => {
       const y = top + 14 + number * 20, mine = all.filter(loss => loss[3] === cause);
+      [context.textAlign, context.textBaseline, context.fillStyle] = ["right", "middle", colour.soft];
       context.fillStyle = colour.line;
       context.fillRect(x0, y, box.x1 - x0, 1);
       this.inside(box, () => this.each(mine, loss => loss[0], box, x => [cause, x, y]));
-      const isNarrow = box.width - box.x1 < 60, text = `${CAUSES[cause]}, ${mine.length}`;
-      [context.fillStyle, context.textAlign, context.textBaseline] = [colour[cause], isNarrow ? "right" : "left", "middle"];
-      context.fillText(text, isNarrow ? box.x1 - 4 : box.x1 + 6, isNarrow ? y - 9 : y);
+      this.names({ ...box, top: y, bottom: y }, [{ text: `${CAUSES[cause]}, ${mine.length}`, y, colour: colour[cause] }]);
     });
   }
 
@@ -328,18 +327,15 @@ export class Plots {
 
 /** The overview: where packets were offered and lost in the whole cell, and the window of the plots. */
 export function overview(canvas, width, height, cell, view, colour) {
-  const context = sized(canvas, width, height), end = cell.meta.end_ns;
-  if (cell.bins?.length !== Math.ceil(width / 2)) {
-    cell.bins = new Float64Array(Math.ceil(width / 2));
-    for (const direction of cell.directions) {
-      for (let bin = 0, before = 0; bin < cell.bins.length; bin++) {
-        const now = place(direction.offered, ((bin + 1) / cell.bins.length) * end);
-        cell.bins[bin] += now - before;
-        before = now;
-      }
+  const context = sized(canvas, width, height), end = cell.meta.end_ns, bins = new Float64Array(Math.ceil(width / 2));
+  for (const direction of cell.directions) {
+    for (let bin = 0, before = 0; bin < bins.length; bin++) {
+      const now = place(direction.offered, ((bin + 1) / bins.length) * end);
+      bins[bin] += now - before;
+      before = now;
     }
   }
-  const { bins } = cell, most = bins.reduce((a, b) => Math.max(a, b), 1);
+  const most = bins.reduce((a, b) => Math.max(a, b), 1);
   context.fillStyle = colour.faint;
   bins.forEach((count, bin) => context.fillRect(bin * 2, height - 2 - (count / most) * (height - 10), 1.5, (count / most) * (height - 10) + 1));
   const drawn = new Set();

@@ -1,7 +1,7 @@
 // What is drawn over time of a cell: series with a pyramid of their least and greatest values, so that no value is left
 // out where many fall on one dot of the screen.
 
-import { ACK, LOST, lastHop, signed } from "./data.js";
+import { ACK, LOST, SYN, lastHop, signed } from "./data.js";
 import { place } from "./numbers.js";
 
 const STEP = 16;
@@ -81,7 +81,7 @@ export function transfer(cell, number) {
   const rows = mine.filter(row => direction.payload[row] || !isTcp), count = rows.length;
   const times = Float64Array.from(rows, row => direction.offered[row]), ends = new Float64Array(count);
   const kind = new Uint8Array(count), fate = new Uint8Array(count);
-  const base = isTcp ? talk.base[way] : 0;
+  const base = isTcp ? firstByte(direction, mine, rows) : 0;
   let before = 0, highest = 0;
   rows.forEach((row, at) => {
     const begin = isTcp ? before + signed(direction.sequence[row] - base - before) : highest;
@@ -94,11 +94,16 @@ export function transfer(cell, number) {
   Object.assign(found, { rows, kind, fate, isTcp, sent: new Series(times, ends) });
   found.lost = Int32Array.from(fate.keys()).filter(at => LOST[fate[at]]);
   const back = cell.directions[talk.last[1 - way]];
-  if (isTcp && back) Object.assign(found, acknowledged(found, back, talk.base[way]));
+  if (isTcp && back) Object.assign(found, acknowledged(found, back, base));
   return found;
 }
 
-function acknowledged({ number, way, sent, kind }, back, base) {
+function firstByte(direction, all, rows) {
+  const syn = all.find(row => direction.flags[row] & SYN);
+  return syn === undefined ? direction.sequence[rows[0]] ?? 0 : direction.sequence[syn] + 1;
+}
+
+function acknowledged({ number, way, sent, kind, direction, rows }, back, base) {
   const got = back.rowsOf(number, 1 - way).filter(row => back.flags[row] & ACK && !Number.isNaN(back.arrived[row])
     && !LOST[back.fate[row]]);
   const total = sent.values.reduce((most, one) => Math.max(most, one), 0);

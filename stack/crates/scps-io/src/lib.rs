@@ -15,6 +15,8 @@ mod faults;
 mod foreign;
 mod forwarding;
 mod gateway;
+#[doc(hidden)]
+pub mod hostile;
 #[cfg(test)]
 mod memory;
 mod places;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
 from scpslab.lab.workloads import ToolOptions, Workload
 
@@ -14,9 +13,8 @@ class Background(Workload[planned.Background], kind="background"):
     """Runs until the last required workload is over."""
 
     def prepare(self) -> None:
-        """Starts the sink. The cell may be over before the generator is to start."""
+        """Starts the sink."""
         self.listening = False
-        self.generator: subprocess.Popen[bytes] | None = None
         self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, self._exit)
         self.context.loop.run_until(lambda: self.listening or self.ended())
 
@@ -34,12 +32,12 @@ class Background(Workload[planned.Background], kind="background"):
 
     def stop(self) -> None:
         """Stops the generator; the sink goes on counting what is still under way."""
-        if self.generator and self.generator.poll() is None:
+        if self.generator.poll() is None:
             self.generator.terminate()
 
     def quiet(self) -> bool:
         """Whether the generator has ended."""
-        return self.generator is None or self.generator.poll() is not None
+        return self.generator.poll() is not None
 
     def _line(self, line: str) -> None:
         fields = json.loads(line)

@@ -37,7 +37,6 @@ class Program(Workload[planned.Program], kind="program"):
         # Its folders by node, and each held open: what a program puts in its place later is not followed.
         self.made: dict[str, Path] = {}
         self.held: dict[str, int] = {}
-        self.client_code: int | None = None
         # Size and time of the file that was looked at last, and its hash.
         self.looked_at: tuple[int, int] = (0, 0)
         self.arrived_sha256 = ""
@@ -72,9 +71,11 @@ class Program(Workload[planned.Program], kind="program"):
 
     def start(self) -> None:
         """Starts the client and the clock of its timeout."""
-        if self.outcome:
-            return
         self.start_ns = self.context.now_ns()
+        self.client_code: int | None = None
+        if self.server.exit_code not in (None, 0):
+            self.fail(f"the server ended with {ending(self.server.exit_code)} before the client", self.server.node)
+            return
         client = self._shell(self.spec.opener, self.spec.client, Ready())
         client.is_ending, client.on_end = True, self._client_ended
         self.serve(client, wait=False)
@@ -93,7 +94,7 @@ class Program(Workload[planned.Program], kind="program"):
     def _server_ended(self, code: int) -> None:
         self.records.write(event="server", end_t_s=self.context.epoch.now_s(), exit_code=code)
         if not self.outcome and code and self.client_code is None:
-            self.fail(f"the server ended with {ending(code)} before the client", self.server.node)
+            self.fail(f"the server ended with {ending(code)} while the client ran", self.server.node)
             self.stop()
 
     def _look(self) -> None:
@@ -154,12 +155,11 @@ class Program(Workload[planned.Program], kind="program"):
     def close(self) -> None:
         """Takes what is kept, when nothing is under way any more."""
         super().close()
-        while self.held:
-            node = next(iter(self.held))
+        for node, folder in self.made.items():
             for name in self.spec.keep:
                 self._keep(node, name)
-            os.close(self.held.pop(node))
-            shutil.rmtree(self.made[node], ignore_errors=True)
+            os.close(self.held[node])
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _keep(self, node: str, name: str) -> None:
         file = self._opened(node, name)

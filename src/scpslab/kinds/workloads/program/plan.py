@@ -34,19 +34,6 @@ def unknown_words(command: str) -> list[str]:
     return sorted({word for word in found if word is not None and word not in WORDS})
 
 
-def misfits(part: object) -> Iterator[Problem]:
-    """What does not fit of a workload's commands, in a scenario and in a plan: words that the lab does not know, and
-    two questions.
-    """
-    for key in ("server", "client", "ready_command"):
-        if unknown := unknown_words(getattr(part, key) or ""):
-            expected = f"{{{'}, {'.join(WORDS)}}}"
-            yield Problem((key,), f"{{{unknown[0]}}}", expected, "Correct the word, or double the braces.")
-    asked = [key for key in ("ready_port", "ready_udp", "ready_command") if getattr(part, key) is not None]
-    if len(asked) > 1:
-        yield Problem((asked[1],), f"it beside {asked[0]}", "one of them", "Remove one.")
-
-
 class Program(Transfer, kind="program"):
     """A file from `from` to `to` by programs: `server` runs at `server_at`, `client` at the other end; both are
     commands of a shell in which {from}, {to}, {server}, {port}, {size}, {folder}, {file} and {out} are filled in.
@@ -99,6 +86,12 @@ class Program(Transfer, kind="program"):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Words that the lab does not know, and two questions."""
-        yield from misfits(self)
+        for key in ("server", "client", "ready_command"):
+            if unknown := unknown_words(getattr(self, key) or ""):
+                expected = f"{{{'}, {'.join(WORDS)}}}"
+                yield Problem((key,), f"{{{unknown[0]}}}", expected, "Correct the word, or double the braces.")
+        asked = [key for key in ("ready_port", "ready_udp", "ready_command") if getattr(self, key) is not None]
+        if len(asked) > 1:
+            yield Problem((asked[1],), f"it beside {asked[0]}", "one of them", "Remove one.")
         if self.pace_bps is not None and network.containers == "docker":
             yield Problem(("pace_bps",), "it with containers: docker", "processes", "Remove one of the keys.")

@@ -79,7 +79,6 @@ class Program(Transfer, kind="program"):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
-        yield from planned.misfits(self)
         yield from gateways_fit(self, "program", around)
         yield from super().problems(around)
 

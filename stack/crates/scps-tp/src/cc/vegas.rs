@@ -1,7 +1,7 @@
 //! Mode 2: Vegas with the two slow-start variants (scps-tp §4.4; Brakmo and Peterson 1995 §3).
 //!
-//! Deviation: the reference's faster decrease for large windows falls through into one more segment; this decreases by
-//! one segment per round trip, as Vegas does. Base RTT comes from the connection's valid samples only.
+//! Deviation: the reference's faster decrease for large windows falls through into one more segment; this one does not. Base RTT comes
+//! from the connection's valid samples only.
 
 use super::AckSample;
 use crate::config::{VegasConfig, VegasSlowStart};
@@ -102,7 +102,10 @@ impl Vegas {
                         self.cwnd += m;
                     }
                 } else if diff > segs(self.config.beta_segs) {
-                    self.cwnd = self.cwnd.saturating_sub(m);
+                    // Half of what is too much, and at least a segment: of a large window one segment a round trip is too slow for a queue
+                    // that others fill (scps-tp §4.4).
+                    let excess = (diff - segs(self.config.beta_segs)) as u64 * m / 512;
+                    self.cwnd = self.cwnd.saturating_sub(excess.clamp(m, (self.cwnd / 2).max(m)));
                     if self.cwnd <= m {
                         // W <= M: back to slow start with W = M (scps-tp §4.4).
                         self.cwnd = m;
