@@ -7,9 +7,8 @@ import subprocess
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from scpslab.setup import apt
-from scpslab.setup.job import Job
-from tools.build import source, versions
+from tools.build import apt, source, versions
+from tools.build.job import Job
 from tools.build.versions import Package, Versions
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,7 @@ from rich.text import Text
 from scpslab.analysis import table
 from scpslab.analysis.output import Report
 from scpslab.analysis.table import Summary
-from scpslab.cli.terminal import for_readers
-from scpslab.core.harmless import harmless
+from scpslab.cli.terminal import for_readers, harmless
 
 WIDE = 180
 

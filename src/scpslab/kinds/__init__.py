@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from pathlib import Path
+from importlib.util import find_spec
 
 from scpslab.core.kinds import Registry
 
@@ -25,7 +25,6 @@ NAMES = {
         "background",
         "policy",
         "transport",
-        "program",
     ),
     "services": (
         "np-router",
@@ -64,12 +63,12 @@ NO_MODULE = str.maketrans("-.", "__")
 
 
 def find(family: str, layer: str) -> Iterator[str]:
-    """Imports what a layer has of a family's kinds, and says the names of all."""
+    """Imports what a layer has of a family's kinds, and says their names."""
     for name in NAMES[family]:
-        folder = name.translate(NO_MODULE)
-        if (Path(__file__).parent / family / folder / f"{layer}.py").is_file():
-            import_module(f"{__name__}.{family}.{folder}.{layer}")
-        yield name
+        module = f"{__name__}.{family}.{name.translate(NO_MODULE)}.{layer}"
+        if find_spec(module) is not None:
+            import_module(module)
+            yield name
 
 
 def load(*layers: str) -> None:

@@ -129,8 +129,8 @@ class Loop:
 
         self._selector.register(fd, selectors.EVENT_READ, ended)
 
-    def on_lines(self, stream: IO[bytes] | None, call: Callable[[str], None]) -> None:
-        """Calls with every line the stream delivers, until it ends; the last one may have no line feed.
+    def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
+        """Calls with every line the stream delivers, until it ends.
 
         One of more than LONGEST_LINE bytes comes in parts.
         """
@@ -146,25 +146,19 @@ class Loop:
                 call(held.decode(errors="replace"))
                 held.clear()
 
-        self.on_data(stream, readable, lambda: call(held.decode(errors="replace")) if held else None)
+        self.on_data(stream, readable)
 
-    def on_data(
-        self, stream: IO[bytes] | None, call: Callable[[bytes], None], ended: Callable[[], None] = lambda: None
-    ) -> None:
+    def on_data(self, stream: IO[bytes], call: Callable[[bytes], None]) -> None:
         """Calls with what the stream delivers, until it ends."""
-        assert stream is not None  # the process was started with a pipe
         os.set_blocking(stream.fileno(), False)
 
         def readable() -> None:
-            # The end is read with what comes before it: it must not come behind the end of the program.
-            while data := stream.read(1 << 16):
-                call(data)
-                if len(data) == 1 << 16:
-                    return
+            data: bytes | None = stream.read(1 << 16)
             if data == b"":
                 self._selector.unregister(stream)
                 stream.close()
-                ended()
+                return
+            call(data or b"")
 
         self._selector.register(stream, selectors.EVENT_READ, readable)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import DependsOn, Items, Kinds, Part, Range
+from scpslab.plan.schema import DependsOn, Items, Kinds
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
 CHANGES: dict[Change, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
-class LinkStep(Part):
+@dataclass(frozen=True, kw_only=True)
+class LinkStep:
     """Directions of a link change; `seeds`, one for each of them, for bit errors only."""
 
     t_ns: Nanoseconds
@@ -41,11 +42,9 @@ class LinkStep(Part):
                 yield from (replace(one, at=("value",)) for one in wrong)
         if link is not None and self.change == "rate":
             queues = [direction.queue for direction in link.directions if direction.name in self.directions]
-            for name in sorted(
-                {queue.discipline if queue else "" for queue in queues if not (queue and queue.serialises)}
-            ):
-                found = f"a rate of {self.link}, which has {f'the discipline {name}' if name else 'no serialiser'}"
-                yield Problem(("value",), found, "a drop-tail queue", "Choose another link, or discipline.")
+            if any(queue is None or not queue.serialises for queue in queues):
+                found = f"a rate of {self.link}, which has no serialiser with a drop-tail queue"
+                yield Problem(("value",), found, "one", "Choose another link.")
             yield from rate_problems(("value",), int(self.value))
         seeds = len(self.seeds or ())
         if seeds != (len(self.directions) if self.change == "ber" else 0):
@@ -53,8 +52,9 @@ class LinkStep(Part):
             yield Problem(("seeds",), f"{seeds} seeds", expected, "Correct them.")
 
 
-class RunStep(Part):
-    """A command is typed into a node. `expect`: the exit code, if not 0, of one that the cell waits for."""
+@dataclass(frozen=True, kw_only=True)
+class RunStep:
+    """A command is typed into a node."""
 
     t_ns: Nanoseconds
     do: Literal["run"] = "run"
@@ -62,14 +62,14 @@ class RunStep(Part):
     command: PlainText
     timeout_ns: Period
     required: bool
-    expect: Annotated[int, Range(0, 255)] | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A node without programs."""
         return network.not_speaking(self.node)
 
 
-class ServiceStep(Part):
+@dataclass(frozen=True, kw_only=True)
+class ServiceStep:
     """A service of the cell gets a signal; that it ends is no fault from then on."""
 
     t_ns: Nanoseconds

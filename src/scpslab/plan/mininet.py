@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema, values
-from scpslab.plan.schema import Items, Part
+from scpslab.plan.schema import Items
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
-# What a network of a script was made from.
-SCRIPTS = "mn"
 Test = Literal["cli", "pingall", "iperf"]
 
 
-class MininetScript(Part):
+@dataclass(frozen=True, kw_only=True)
+class MininetScript:
     """A script, run in the guest outside of all nodes.
 
     `described`: the digest of its network; "" while it is asked for it.
@@ -34,7 +34,8 @@ class MininetScript(Part):
     described: values.KernelSeed
 
 
-class DescribedNode(Part):
+@dataclass(frozen=True, kw_only=True)
+class DescribedNode:
     """A node. `gateway`: where its default route leads."""
 
     name: values.Name
@@ -42,7 +43,8 @@ class DescribedNode(Part):
     gateway: values.Ip | None
 
 
-class DescribedEnd(Part):
+@dataclass(frozen=True, kw_only=True)
+class DescribedEnd:
     """Where a link meets a node, and what its interface sends with: Mininet's TCIntf in base units."""
 
     node: values.Name
@@ -56,13 +58,15 @@ class DescribedEnd(Part):
     loss: values.Probability
 
 
-class DescribedLink(Part):
+@dataclass(frozen=True, kw_only=True)
+class DescribedLink:
     """A link."""
 
     ends: tuple[DescribedEnd, DescribedEnd]
 
 
-class Described(Part):
+@dataclass(frozen=True, kw_only=True)
+class Described:
     """A script's network. `notes`: what of it the lab does not do, in words."""
 
     nodes: Annotated[tuple[DescribedNode, ...], Items(1, MOST_NODES)]

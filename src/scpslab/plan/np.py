@@ -7,10 +7,11 @@ Addresses of NP are hexadecimal, as its tables write them.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.links import Mtu
-from scpslab.plan.schema import Part, Range, Text
+from scpslab.plan.schema import Range, Text
 from scpslab.plan.values import Amount, Ip, Name, Rate, Seed
 
 LEVELS = 16
@@ -26,21 +27,24 @@ Discard = Literal["lowest-oldest", "lowest-newest", "newest"]
 LAN = "lan"
 
 
-class NpHost(Part):
+@dataclass(frozen=True, kw_only=True)
+class NpHost:
     """A node: its address in IPv4, and in NP."""
 
     ip: Ip
     np: NpAddress
 
 
-class NpHop(Part):
+@dataclass(frozen=True, kw_only=True)
+class NpHop:
     """The node to which datagrams for another go next."""
 
     to: NpAddress
     via: Ip
 
 
-class NpEnd(Part):
+@dataclass(frozen=True, kw_only=True)
+class NpEnd:
     """SCPS-NP under a `scps` program. `believed`: the routers whose reports of corruption count."""
 
     hosts: tuple[NpHost, ...]
@@ -49,7 +53,8 @@ class NpEnd(Part):
     believed: tuple[Ip, ...]
 
 
-class NpQueue(Part):
+@dataclass(frozen=True, kw_only=True)
+class NpQueue:
     """The queues of an interface: how many packets are too many, how many are discarded then, and which."""
 
     limit: Amount
@@ -57,7 +62,8 @@ class NpQueue(Part):
     rule: Discard
 
 
-class NpInterface(Part):
+@dataclass(frozen=True, kw_only=True)
+class NpInterface:
     """An interface of a router.
 
     `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not
@@ -83,7 +89,8 @@ OVERHEAD_BYTES = 1 + 2 + 6 + 1 + 16
 ADDRESS_BYTES = 8
 
 
-class SpEnd(Part):
+@dataclass(frozen=True, kw_only=True)
+class SpEnd:
     """SCPS-SP under a `scps` program.
 
     `peer`: the program at the other end; `key_name` and `key_seed`: of the file that the lab makes the key in.

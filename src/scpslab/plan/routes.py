@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
-from scpslab.plan.schema import Part
 from scpslab.plan.values import Destination, Ip, Metric
 
 
-class RouteTarget(Part):
+@dataclass(frozen=True, kw_only=True)
+class RouteTarget:
     """Where a route leads; without `via` what matches is dropped.
 
     `src`: the address that the node sends from, where it is not that of the interface.
@@ -19,7 +19,8 @@ class RouteTarget(Part):
     src: Ip | None = None
 
 
-class RouteOptions(Part):
+@dataclass(frozen=True, kw_only=True)
+class RouteOptions:
     """TCP's starting values on a route; None: the kernel's own."""
 
     initcwnd: Metric | None
@@ -32,5 +33,6 @@ class RouteOptions(Part):
 NO_OPTIONS: dict[str, None] = dict.fromkeys(option.name for option in fields(RouteOptions))
 
 
+@dataclass(frozen=True, kw_only=True)
 class Route(RouteOptions, RouteTarget):
     """A route of a host or router."""

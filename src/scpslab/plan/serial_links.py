@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import Mtu, delay_problems
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.schema import Part, Range
+from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Interface, IpWithPrefix, Name, Nanoseconds, Rate
 
 # The channel keeps buffers and vectors in the guest's memory.
 MOST_BYTES, MOST_BITS = 1 << 40, 1 << 43
 
 
-class Ppp(Part):
+@dataclass(frozen=True, kw_only=True)
+class Ppp:
     """Options of the kernel's PPP."""
 
     mru_bytes: Mtu
@@ -23,7 +25,8 @@ class Ppp(Part):
     header_compression: bool
 
 
-class SerialEnd(Part):
+@dataclass(frozen=True, kw_only=True)
+class SerialEnd:
     """Where a serial link meets a host, or, without PPP, a router of SCPS-NP: that has neither interface nor address
     there.
     """
@@ -34,7 +37,8 @@ class SerialEnd(Part):
     route: RouteOptions
 
 
-class SerialDirection(Part):
+@dataclass(frozen=True, kw_only=True)
+class SerialDirection:
     """One direction of a serial link; the rate is in baud."""
 
     name: Name
@@ -44,7 +48,8 @@ class SerialDirection(Part):
     delay_ns: Nanoseconds
 
 
-class SerialLink(Part):
+@dataclass(frozen=True, kw_only=True)
+class SerialLink:
     """A serial line between two hosts, or two routers of SCPS-NP: then `ppp` is None, and `np_mtu_bytes` their longest
     datagram.
     """

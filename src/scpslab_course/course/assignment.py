@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from scpslab.core.choices import choice, one_of
+from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import is_name
-from scpslab.core.problems import Problem
 from scpslab.core.project import ROOT
-from scpslab.documents import Form, KeyPath, Places, load, read
+from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.plan.programs import is_program_name
 from scpslab.scenario.load import Scenario
@@ -22,7 +21,7 @@ from scpslab.scenario.load import load as load_scenario
 from scpslab.scenario.model import FORM as SCENARIO_FORM
 from scpslab.scenario.programs import read_program
 from scpslab_course.course import model
-from scpslab_course.course.formulas import OF_RESULTS, FormulaError, parse
+from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
 from scpslab_course.course.model import (
     FILE,
@@ -43,18 +42,18 @@ FORM = Form("an assignment", "kind, title, goals, scenarios, answers", PAGE)
 MARKING_FORM = Form("a marking", "kind, answers, difficulty", PAGE)
 
 
-def _unless_known(at: KeyPath, word: str, known: Iterable[str], which: str = "") -> Iterator[Problem]:
+def _unless_known(at: KeyPath, word: str, known: Iterable[str], which: str = "") -> Iterator[Complaint]:
     """A complaint about a word that is none of the known ones."""
     if word not in (names := list(known)):
-        yield Problem(at, f'"{word}"{which}', *choice(word, names))
+        yield at, f'found "{word}"{which}; {one_of(word, names)}'
 
 
-def problems(file: AssignmentFile, folder: Path) -> Iterator[Problem]:
+def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
     """Errors between the parts of assignment.yaml, and scenarios that are not beside it."""
     for index, name in enumerate(file.scenarios):
         if not (folder / f"{name}{SCENARIO_SUFFIX}").is_file():
             known = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name != FILE)
-            yield Problem(("scenarios", index), f'no file "{name}{SCENARIO_SUFFIX}" beside it', *choice(name, known))
+            yield ("scenarios", index), f'found no file "{name}{SCENARIO_SUFFIX}" beside it; {one_of(name, known)}'
     for name, trial in file.trials.items():
         yield from _problems_of_trial(("trials", name), trial, file, folder, file.scenarios)
     settable = (*file.scenarios, *(trial.scenario for trial in file.trials.values()))
@@ -63,49 +62,49 @@ def problems(file: AssignmentFile, folder: Path) -> Iterator[Problem]:
         for scenario in prediction.before:
             yield from _unless_known(("predictions", name, "before"), scenario, file.scenarios)
         if name in file.answers:
-            yield Problem(("predictions", name), "the name of an answer", "another one", "Rename the prediction.")
+            yield ("predictions", name), "found the name of an answer; expected another one. Rename the prediction."
     own = [deliverable.file for deliverable in file.deliverables]
     for index, deliverable in enumerate(own):
         if deliverable in own[:index]:
-            yield Problem(("deliverables", index), f'"{deliverable}" a second time', "it once", "Remove one.")
+            yield ("deliverables", index), f'found "{deliverable}" a second time; expected it once. Remove one.'
 
 
 def _problems_of_trial(
     at: KeyPath, trial: Trial, file: AssignmentFile, folder: Path, taken: Sequence[str] = ()
-) -> Iterator[Problem]:
+) -> Iterator[Complaint]:
     """What is wrong with a trial whose scenario is in a folder, and none of those that are `taken`."""
     if trial.scenario in taken:
-        found = f'"{trial.scenario}", which students run themselves'
-        yield Problem((*at, "scenario"), found, "another one", "Make a scenario for the trial.")
+        said = "which students run themselves; expected another one. Make a scenario for the trial."
+        yield (*at, "scenario"), f'found "{trial.scenario}", {said}'
     known = [deliverable.file for deliverable in file.deliverables]
     yield from _unless_known((*at, "file"), trial.file, known, ", which is no deliverable")
     path = folder / f"{trial.scenario}{SCENARIO_SUFFIX}"
     if not path.is_file():
         others = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name not in (FILE, MARKING))
-        yield Problem((*at, "scenario"), f'no file "{path.name}" in {folder.name}', *choice(trial.scenario, others))
+        yield (*at, "scenario"), f'found no file "{path.name}" in {folder.name}; {one_of(trial.scenario, others)}'
     elif trial.file not in (programs := programs_of(path)):
         found = f"the programs {', '.join(programs)}" if programs else "no workload of kind policy or transport"
-        found, expected = f"{found} in {path.name}", f"one with {trial.file}"
-        yield Problem((*at, "scenario"), found, expected, "Correct the scenario.")
+        expected = f"expected one with {trial.file}. Correct the scenario."
+        yield (*at, "scenario"), f"found {found} in {path.name}; {expected}"
     names = (*file.variant, *(trial.variant if isinstance(trial, HiddenTrial) else ()))
     yield from _read_formula({}, (*at, "share"), trial.share, names, [trial.scenario])
 
 
 def _read_formula(
     formulas: dict[KeyPath, ReadFormula], at: KeyPath, source: str, names: Collection[str], scenarios: Sequence[str]
-) -> Iterator[Problem]:
+) -> Iterator[Complaint]:
     """Reads a formula over the parameters of these names and the results of these scenarios to its place among
     `formulas`.
     """
     try:
         formulas[at] = parse(source, names)
     except FormulaError as error:
-        yield error.at(at, "Correct the formula.")
+        yield at, advised(error, "Correct the formula.")
         return
     for name, (scenario, *_) in ((name, arguments or (None,)) for name, arguments in formulas[at].calls):
         if name in OF_RESULTS and scenario not in scenarios:
-            found = f"{name}({scenario!r}, …), whose first argument is no scenario"
-            yield Problem(at, found, *choice(scenario, scenarios))
+            said = f"whose first argument is no scenario; {one_of(scenario, scenarios)}"
+            yield at, f"found {name}({scenario!r}, …), {said}"
 
 
 def programs_of(scenario: Path) -> list[str]:
@@ -123,7 +122,7 @@ def _programs_in(data: object) -> Iterator[str]:
 
 def _problems_of_variant(
     at: KeyPath, variant: Mapping[str, model.Parameter], known: Sequence[str]
-) -> Iterator[Problem]:
+) -> Iterator[Complaint]:
     """What is wrong with parameters that set values of the known scenarios."""
     above: list[str] = []
     for name, parameter in variant.items():
@@ -133,18 +132,18 @@ def _problems_of_variant(
             else:
                 parameter.value_at(-1)
         except (model.DrawError, FormulaError) as error:
-            yield error.at((*at, name), "Correct the parameter.")
+            yield (*at, name), advised(error, "Correct the parameter.")
         if isinstance(parameter, model.Choice) and len({type(value) for value in parameter.values}) > 1:
-            expected = "numbers alone, or texts alone"
-            yield Problem((*at, name, "values"), "values of several types", expected, "Write them alike.")
+            said = "found values of several types; expected numbers alone, or texts alone. Write them alike."
+            yield (*at, name, "values"), said
         for target in parameter.set:
             only = model.split_target(target)[0]
             if only and only not in known:
-                yield Problem((*at, name, "set"), f'"{target}"', *choice(only, known))
+                yield (*at, name, "set"), f'found "{target}"; {one_of(only, known)}'
         above.append(name)
 
 
-def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Iterator[Problem]:
+def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Iterator[Complaint]:
     """Where marking.yaml, which is in this folder, does not fit assignment.yaml."""
     yield from _names_that_differ("predictions", file.predictions, marking.predictions)
     yield from _names_that_differ("answers", file.answers, marking.answers)
@@ -159,7 +158,7 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
         yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
     for name, trial in marking.trials.items():
         if name in file.trials:
-            yield Problem(("trials", name), f"the name of a trial of {FILE}", "another one", "Rename the trial.")
+            yield ("trials", name), f"found the name of a trial of {FILE}; expected another one. Rename the trial."
         yield from _problems_of_trial(("trials", name), trial, file, folder)
         yield from _problems_of_variant(("trials", name, "variant"), trial.variant, (trial.scenario,))
     for name, points in files.items():
@@ -170,25 +169,25 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
     yield from _unlike_sum(("write_up",), marking.write_up, file.write_up_points if file.write_up else 0)
 
 
-def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mapping[str, object]) -> Iterator[Problem]:
+def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mapping[str, object]) -> Iterator[Complaint]:
     for name in marked:
         yield from _unless_known((section, name), name, asked, f", which {FILE} does not ask")
     for name in asked:
         if name not in marked:
-            yield Problem((section,), f'nothing for "{name}"', "how it is marked", "Add it.")
+            yield (section,), f'found nothing for "{name}"; expected how it is marked. Add it.'
 
 
-def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Problem]:
+def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Complaint]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
     yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
     if isinstance(scoring, model.LogRatio | model.Distance) and scoring.zero <= scoring.full:
-        found = f"{scoring.zero:g}, not above full ({scoring.full:g})"
-        yield Problem((*at, "zero"), found, "more", "Correct the values.")
+        said = f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
+        yield (*at, "zero"), said
 
 
-def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Problem]:
+def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Complaint]:
     if marked.kind != answer.kind:
-        yield Problem((*at, "kind"), f'"{marked.kind}"', f"{answer.kind}, which {FILE} says", "Correct the word.")
+        yield (*at, "kind"), f'found "{marked.kind}"; expected {answer.kind}, which {FILE} says. Correct the word.'
     elif marked.kind == "text":
         yield from _unlike_sum((*at, "rubric"), marked.rubric, answer.points)
     elif marked.kind == "choice" and isinstance(answer, model.ChoiceAnswer):
@@ -198,11 +197,11 @@ def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator
 
 def _unlike_sum(
     at: KeyPath, rubric: Sequence[model.Item], points: float, others: Sequence[Trial | model.Lines] = ()
-) -> Iterator[Problem]:
+) -> Iterator[Complaint]:
     found = sum(item.points for item in (*rubric, *others))
     if abs(found - points) > 1e-9:
         where = "the rubric, the trials and the lines" if others else "the rubric"
-        yield Problem(at, f"{found:g} points in {where}", f"{points:g}, as in {FILE}", "Correct one of the two.")
+        yield at, f"found {found:g} points in {where}; expected {points:g}, as in {FILE}. Correct one of the two."
 
 
 def sources(file: MarkingFile) -> Iterator[tuple[KeyPath, str]]:
@@ -276,7 +275,7 @@ class Assignment:
             parameter = self.file.variant[error.name]
             formula = f" {parameter.value!r}" if isinstance(parameter, Formula) else ""
             advice = f"Correct the formula{formula}, or the parameters that it reads."
-            raise self.places.error([error.at(("variant", error.name, "value"), advice)]) from error
+            raise self.places.error([(("variant", error.name, "value"), advised(error, advice))]) from error
 
     def check_settings(self, parameters: Mapping[str, AxisValue]) -> None:
         """Holds what a variant sets against the scenarios that students run.
@@ -368,8 +367,8 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
     assignment = Assignment(name or folder.resolve().name, folder, file, places)
     wrong = list(problems(file, folder))
     if not is_name(assignment.name):
-        expected = "a name of letters, digits, - and _"
-        wrong.append(Problem((), f'the folder "{assignment.name}"', expected, "Rename the folder."))
+        expected = "expected a name of letters, digits, - and _. Rename the folder."
+        wrong.append(((), f'found the folder "{assignment.name}"; {expected}'))
     if wrong:
         raise places.error(wrong)
     return assignment

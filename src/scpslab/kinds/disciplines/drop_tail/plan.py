@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import QueueSettings
+from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
 
 
-class DropTail(QueueSettings, kind="drop-tail"):
+@dataclass(frozen=True, kw_only=True)
+class DropTail(QueueSettings):
     """Nothing but a limit."""
 
     SERIALISES: ClassVar[bool] = True
+
+
+DISCIPLINES.register("drop-tail", DropTail)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import BitErrorRate
+from scpslab.plan.error_models import MODELS, BitErrorRate
 
 
-class Independent(BitErrorRate, kind="independent"):
+@dataclass(frozen=True, kw_only=True)
+class Independent(BitErrorRate):
     """Every bit is wrong with the same probability."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {"ber": "ber"}
@@ -16,3 +18,6 @@ class Independent(BitErrorRate, kind="independent"):
     def hit(self, bits: int) -> float:
         """Any of the bits."""
         return 1 - (1 - self.ber) ** bits
+
+
+MODELS.register("independent", Independent)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from scpslab.plan.error_models import ErrorSettings
+from dataclasses import dataclass
+
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import AbsolutePath, Seed
 
 
-class VectorFile(ErrorSettings, kind="vector-file"):
+@dataclass(frozen=True, kw_only=True)
+class VectorFile(ErrorSettings):
     """A stored error vector, and the digest that its content must have."""
 
     file: AbsolutePath
@@ -16,3 +19,6 @@ class VectorFile(ErrorSettings, kind="vector-file"):
     def stored_file(self) -> tuple[str, str]:
         """The vector."""
         return self.file, self.sha256
+
+
+MODELS.register("vector-file", VectorFile)

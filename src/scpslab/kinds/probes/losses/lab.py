@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes import Probe
+from scpslab.lab.probes import KINDS, Probe
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.losses import plan as planned
 
 
-class LossLog(Probe[planned.Losses], kind="losses"):
+class LossLog(Probe[planned.Losses]):
     """One line for every packet of the direction that did not pass unharmed."""
 
     def stop(self) -> None:
@@ -29,3 +29,6 @@ class LossLog(Probe[planned.Losses], kind="losses"):
         if missing:
             records.write(event="log-full", missing=missing)
         records.close()
+
+
+KINDS.register("losses", LossLog)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.probes import AtDirection
+from scpslab.plan.probes import PROBES, AtDirection
 
 
-class Losses(AtDirection, kind="losses"):
+@dataclass(frozen=True, kw_only=True)
+class Losses(AtDirection):
     """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 
     kind: Literal["losses"] = "losses"
@@ -16,3 +18,6 @@ class Losses(AtDirection, kind="losses"):
     def logged_direction(self) -> tuple[str, str]:
         """Its direction."""
         return self.link, self.direction
+
+
+PROBES.register("losses", Losses)

@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.scenario.probes import AtDirection
+from scpslab.scenario.probes import KINDS, AtDirection
 
 
-class QueueDepth(AtDirection, kind="queue"):
+class QueueDepth(AtDirection):
     """Samples of the packets in a stage of a link's direction: records/NAME.jsonl."""
 
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
@@ -22,3 +22,6 @@ class QueueDepth(AtDirection, kind="queue"):
         example="queue",
     )
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
+
+
+KINDS.register("queue", QueueDepth)

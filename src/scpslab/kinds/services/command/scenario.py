@@ -6,16 +6,15 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, Port, PositiveDuration
-from scpslab.scenario.services import Service
+from scpslab.documents.quantities import Name, PositiveDuration
+from scpslab.scenario.services import KINDS, Service
 
 
-class CommandService(Service, kind="command"):
+class CommandService(Service):
     """A command that runs in a node's shell until the cell ends.
 
-    If it ends before, the cell has failed. What it prints is in the logs (the last MiB).
+    If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
     """
 
     runs_commands: ClassVar = True
@@ -26,8 +25,12 @@ class CommandService(Service, kind="command"):
     command: Annotated[str, Field(min_length=1)] = key(
         says="The command; sh runs it.", example="python3 -m http.server 8080"
     )
-    ready_port: Port | None = key(
-        None, says="It is ready when something in the node accepts TCP connections at this port.", example=8080
+    ready_port: int | None = key(
+        None,
+        says="It is ready when something in the node accepts TCP connections at this port.",
+        least=1,
+        most=65_535,
+        example=8080,
     )
     ready_command: Annotated[str, Field(min_length=1)] | None = key(
         None,
@@ -42,10 +45,13 @@ class CommandService(Service, kind="command"):
     @model_validator(mode="after")
     def _asks_once(self) -> Self:
         if self.ready_port is not None and self.ready_command is not None:
-            raise UnfitError("ready_port and ready_command", "one of them")
+            raise ValueError("found ready_port and ready_command; expected one of them")
         return self
 
     @property
     def listens_at(self) -> int | None:
         """Where it is ready."""
         return self.ready_port
+
+
+KINDS.register("command", CommandService)

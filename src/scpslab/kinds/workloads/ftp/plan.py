@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads import FileTransfer
+from scpslab.plan.workloads import WORKLOADS, FileTransfer
 
 
-class Ftp(FileTransfer, kind="ftp"):
+@dataclass(frozen=True, kw_only=True)
+class Ftp(FileTransfer):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
@@ -18,3 +20,6 @@ class Ftp(FileTransfer, kind="ftp"):
     payload_seed: WholeSeed
     timeout_ns: Period
     server_ip: Ip
+
+
+WORKLOADS.register("ftp", Ftp)

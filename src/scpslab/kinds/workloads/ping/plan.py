@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Period, Size
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
-class Ping(Traffic, kind="ping"):
+@dataclass(frozen=True, kw_only=True)
+class Ping(Traffic):
     """Echo requests, one every `interval_ns`."""
 
     kind: Literal["ping"] = "ping"
@@ -20,3 +22,6 @@ class Ping(Traffic, kind="ping"):
     def busy_ns(self, rate_bps: int | None) -> int:
         """From the first request to the last."""
         return (self.count - 1) * self.interval_ns
+
+
+WORKLOADS.register("ping", Ping)

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from scpslab.plan.error_models import ErrorSettings
+from dataclasses import dataclass
+
+from scpslab.plan.error_models import MODELS, ErrorSettings
 from scpslab.plan.values import Amount
 
 
-class EveryNth(ErrorSettings, kind="every-nth"):
+@dataclass(frozen=True, kw_only=True)
+class EveryNth(ErrorSettings):
     """One bit of every so many is wrong."""
 
     every_bits: Amount
+
+
+MODELS.register("every-nth", EveryNth)

@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.probes import Observer
+from scpslab.scenario.probes import KINDS, Observer
 
 
-class Counters(Observer, kind="counters"):
+class Counters(Observer):
     """Samples of the counters of a node's interfaces: records/NAME.jsonl."""
 
     kind: Literal["counters"] = key(says="The kind of probe.", example="counters")
@@ -21,3 +21,6 @@ class Counters(Observer, kind="counters"):
     def default_name(self) -> str:
         """The node."""
         return f"counters-{self.node}"
+
+
+KINDS.register("counters", Counters)

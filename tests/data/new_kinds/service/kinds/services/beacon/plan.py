@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host
-from scpslab.plan.services import Daemon
+from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.values import Period
 
 
-class Beacon(Daemon, kind="beacon"):
+@dataclass(frozen=True, kw_only=True)
+class Beacon(Daemon):
     """It counts its flashes."""
 
     kind: Literal["beacon"] = "beacon"
@@ -17,3 +19,6 @@ class Beacon(Daemon, kind="beacon"):
 
     RUNS_ON: ClassVar = (Host,)
     writes_record: ClassVar[bool] = True
+
+
+SERVICES.register("beacon", Beacon)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Amount, Port, Rate
-from scpslab.plan.workloads import Traffic
+from scpslab.plan.workloads import WORKLOADS, Traffic
 
 
-class Burst(Traffic, kind="burst"):
+@dataclass(frozen=True, kw_only=True)
+class Burst(Traffic):
     """Datagrams of `packet_bytes` (the IP length), one after the other."""
 
     kind: Literal["burst"] = "burst"
@@ -25,3 +27,6 @@ class Burst(Traffic, kind="burst"):
     def busy_ns(self, rate_bps: int | None) -> int:
         """As long as it is sent."""
         return self.duration_ns
+
+
+WORKLOADS.register("burst", Burst)
