@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all test-files $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all test-files test-draws $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -19,7 +19,7 @@ help: ## this list
 demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
 	./scpslab demo
 
-test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine and the Rust part's units among them (five minutes; no root)
+test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine, five drawn scenarios and the Rust part's units among them (five minutes; no root)
 	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "smoke or not (lab or slow)"
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test-quick
 
@@ -31,6 +31,9 @@ test-files: setup development ## run the slow tests and those of labs in the tes
 # The areas: what belongs to each, and which test files a change concerns, is in tools/areas.py.
 $(filter-out test-rust,$(AREAS:%=test-%)): setup development
 	$(PYTHON) -m pytest $(ON_ALL_CORES) -m "(lab or slow) and not smoke" $$(python3 tools/areas.py --tests $(@:test-%=%))
+
+test-draws: setup development ## run DRAWS scenarios (2000) drawn at random from SEED (2), and print what they reach; one core takes some three hours
+	SCPSLAB_DRAWS=$(or $(DRAWS),2000) SCPSLAB_DRAWS_SEED=$(or $(SEED),2) $(PYTHON) -m pytest $(ON_ALL_CORES) -m lab tests/lab/test_drawn.py
 
 test-rust: ## run the whole Rust part, with the same cases every time (its tests skip, and name, the programs that are missing here)
 	@PROPTEST_RNG_SEED=1997 tools/with-cargo $(MAKE) -C stack test

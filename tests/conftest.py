@@ -5,8 +5,11 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
+from scpslab.core.errors import ScpslabError
 from scpslab.runs.store import Store
 from scpslab.scenario import planning
+from tests import golden
+from tests.cases import refusal
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -27,6 +30,16 @@ def pytest_collection_modifyitems(items):
 def rows_of_no_other_test(monkeypatch, tmp_path_factory):
     """Rows that a test damages, or derives by other code, are never in the user's cache."""
     monkeypatch.setattr("scpslab.analysis.table.own_store", lambda: Store(tmp_path_factory.mktemp("rows")))
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Holds what a call is refused with against a case of a family in the golden file; paths are below tmp_path."""
+
+    def held(family, case, call, *given, error=ScpslabError, **named) -> str:
+        return golden.Case(family, case).hold(refusal(call, *given, error=error, **named), tmp_path)
+
+    return held
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from typing import Any
 
 from scpslab.core import units
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.topology import catalogue
+from scpslab.scenario import topologies
 
 FIELDS = {"rate": "rate_bps", "delay": "delay_ns", "overhead": "overhead_bytes"}
 KINDS = {"rate": "rate", "delay": "duration", "overhead": "size", "limit": "size"}
@@ -42,7 +42,7 @@ def network_of(topology: str, **given: object) -> NetworkPlan:
     """The network of a topology with these parameters, and with these properties of the directions of its links: such
     as forward_rate, or forward_limit for the queue's.
     """
-    module = catalogue.module(topology)
+    module = topologies.module(topology)
     parameters = {name: value for name, value in given.items() if name in module.PARAMETERS.declared}
     network = module.describe(module.PARAMETERS.read(parameters))
     properties = {name: value for name, value in given.items() if name not in parameters}

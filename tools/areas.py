@@ -43,12 +43,13 @@ AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": (
         *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
-        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots"),
+        *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
-    "links": _lab(
-        *("hosts", "link_model", "measured_answers", "over_time", "packets", "paths", "queue_disciplines", "serial"),
+    "links": (
+        *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
+        *_lab("profiles", "queue_disciplines", "rates", "serial", "switches"),
     ),
-    "transports": _lab("fp", "gateways", "scps", "services"),
+    "transports": _lab("fp", "gateways", "program", "scps", "services"),
     "teaching": _lab(
         "assignments",
         "autograder",
@@ -61,7 +62,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
     "containers": _lab("docker", "own_images"),
-    "pages": _lab("mininet", "pages"),
+    "pages": _lab("mininet", "pages", "studio"),
     "rust": (),
 }
 RUST = "rust"
@@ -73,7 +74,7 @@ LOADED: dict[str, tuple[str, ...]] = {
     "src/scpslab/engine/__init__.py": ("src/scpslab/engine/virtual.py", "src/scpslab/engine/[lh]*.py"),
     "src/scpslab/engine/bundle.py": ("src/scpslab/lab/run_lab.py",),
     "src/scpslab/engine/appliance/machine.py": ("src/scpslab/engine/appliance/inside.py",),
-    "src/scpslab/plan/topology/catalogue.py": ("topologies/*.py",),
+    "src/scpslab/scenario/topologies.py": ("topologies/*.py",),
     "src/scpslab/setup/recipes.py": ("tools/build/*.py",),
     # Commands of every page.
     "tests/lab/pages.py": ("src/scpslab/cli/*.py", "src/scpslab_course/cli/*.py", DRAWING),
@@ -88,11 +89,12 @@ LOADS_KINDS = ("Layer", "load_kinds")
 READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("stack/*", ("transports", RUST)),
     ("scenarios/*", ("src/scpslab/scenario/load.py",)),
-    ("topologies/*", ("src/scpslab/plan/topology/catalogue.py",)),
+    ("topologies/*", ("src/scpslab/scenario/topologies.py",)),
     ("analysis/figures/*", ("src/scpslab/analysis/figures/recipe.py",)),
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),
     ("src/scpslab/analysis/*", ("src/scpslab/analysis/report.py",)),
+    ("src/scpslab/studio/page/*", ("src/scpslab/studio/page.py",)),
     ("src/scpslab_course/*", ("teaching",)),
     ("images/appliance/*", ("src/scpslab/engine/appliance/machine.py",)),
     ("images/*", ("src/scpslab/setup/images.py",)),

@@ -12,6 +12,7 @@ import json
 import random
 import socket
 import struct
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -22,8 +23,11 @@ import dpkt
 
 from scpslab import plan as plans
 from scpslab import scenario
+from scpslab.measure.packets import Packets
 from scpslab.plan import Plan
+from scpslab.plan.flows import ways
 from scpslab.scenario import planning
+from tests import made_records
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
@@ -190,9 +194,14 @@ def frame(packet: dpkt.tcp.TCP, from_client: bool) -> bytes:
     """An Ethernet frame as it is on the LAN."""
     near, far = (CLIENT, SERVER) if from_client else (SERVER, CLIENT)
     ip = dpkt.ip.IP(src=socket.inet_aton(near[0]), dst=socket.inet_aton(far[0]), p=dpkt.ip.IP_PROTO_TCP, data=packet)
-    ip.len = 20 + len(bytes(packet))
+    ip.len, ip.id = 20 + len(bytes(packet)), _ip_id(packet)
     macs = (SERVER_MAC, CLIENT_MAC) if from_client else (CLIENT_MAC, SERVER_MAC)
     return bytes(dpkt.ethernet.Ethernet(dst=macs[0], src=macs[1], type=dpkt.ethernet.ETH_TYPE_IP, data=ip))
+
+
+def _ip_id(packet: dpkt.tcp.TCP) -> int:
+    """No two packets of a transfer have the same: each has time stamps of its own."""
+    return zlib.crc32(b"%d %d %d " % (packet.seq, packet.ack, packet.flags) + bytes(packet.opts)) & 0xFFFF
 
 
 def write_capture(
@@ -239,6 +248,7 @@ def write_cell(
     *,
     total_bytes: int = 60_000,
     reason: str = "",
+    is_recorded: bool = False,
 ) -> Path:
     """One cell's folder; without a transfer it is incomplete for `reason`."""
     planned = plan(axes, repeat, total_bytes=total_bytes)
@@ -252,6 +262,9 @@ def write_cell(
     _json(folder / "environment.json", {})
     if transfer is None:
         return folder
+    if is_recorded:
+        (folder / "records").mkdir()
+        (folder / "records" / "packets.rec").write_bytes(made_records.written(recorded(planned, transfer)))
     write_capture(folder / "captures" / "ws4.pcap", transfer.source)
     write_capture(folder / "captures" / "ws2.pcap", transfer.sink)
     last_data_s = max(t_s for t_s, packet, from_client in transfer.sink if from_client and packet.data)
@@ -269,6 +282,48 @@ def write_cell(
     )
     _lines(folder / "records" / "accounting.jsonl", [_account(link, direction, transfer) for link, direction in hops])
     return folder
+
+
+def recorded(planned: Plan, transfer: Transfer) -> list[Packets]:
+    """The record of its packets: they propagate and are lost on the link `hop`, and pass all others in no time."""
+    directions = []
+    for from_client, way in zip((True, False), ways(planned, planned.cell.workloads[0]), strict=True):
+        near, far = (transfer.source, transfer.sink) if from_client else (transfer.sink, transfer.source)
+        flow = made_records.tcp(*((CLIENT, SERVER) if from_client else (SERVER, CLIENT)))
+        sent = sorted(((t_s, packet) for t_s, packet, mine in near if mine == from_client), key=lambda one: one[0])
+        arrived = {id(packet): t_s for t_s, packet, mine in far if mine == from_client}
+        is_there = False
+        for hop in way:
+            is_hop = hop.link.name == "hop"
+            lines = []
+            for t_s, packet in sent:
+                end_s = arrived.get(id(packet))
+                if is_there and end_s is None:
+                    continue
+                header = 40 + len(packet.opts)
+                lines.append(
+                    made_records.Line(
+                        flow,
+                        offered=_ns(end_s if is_there else t_s),
+                        arrived=_ns(t_s + 0.1 if end_s is None else end_s if is_hop or is_there else t_s),
+                        fate="corrupt" if is_hop and end_s is None else "delivered",
+                        wire=header + len(packet.data) + hop.direction.overhead_bytes,
+                        id_=_ip_id(packet),
+                        payload=len(packet.data),
+                        sequence=packet.seq,
+                        acknowledgement=packet.ack,
+                        window=packet.win,
+                        flags=packet.flags,
+                    )
+                )
+            lines.sort(key=lambda line: line.offered)
+            directions.append(made_records.packets(*hop.place, lines))
+            is_there |= is_hop
+    return directions
+
+
+def _ns(t_s: float | None) -> int:
+    return round((t_s or 0.0) * 1e9)
 
 
 def _account(link: str, direction: str, transfer: Transfer) -> dict[str, Any]:

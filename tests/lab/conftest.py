@@ -80,6 +80,12 @@ def capture(node: str, interface: str = "") -> dict[str, Any]:
     return {"name": node, "kind": "capture", "node": node, "interface": interface or f"{node}-hop"} | whole
 
 
+def typed(command: str, t_ns: int = 10**9, timeout_ns: int = 60 * 10**9) -> dict[str, Any]:
+    """An event: a command on h1 that must do its work."""
+    step = {"t_ns": t_ns, "do": "run", "node": "h1", "command": command, "timeout_ns": timeout_ns}
+    return step | {"required": True, "expect": 0}
+
+
 @pytest.fixture
 def run_link(engine: VirtualEngine, tmp_path: Path) -> Callable[..., Cell]:
     """Runs workloads over the hop of point_to_point with probes; other arguments change its data direction or network."""

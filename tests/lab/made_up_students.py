@@ -1,13 +1,14 @@
 """Made-up students who work honestly: each does the steps of an assignment, and some make a mistake that students make.
 
-Texts and programs are made by rule from words of the field, each student's with draws of its own. What real classes
-write alike, they cannot show.
+Texts and programs have no meaning, and each student's are its own. What real classes write alike, they cannot show.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from itertools import islice
+from string import ascii_lowercase
 from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.running import RunOptions
@@ -22,47 +23,6 @@ if TYPE_CHECKING:
     from tests.lab.made_up_class import MadeUpClass
 
 TIMES = tuple(f"2026-11-22T{hour:02}:00:00Z" for hour in range(8, 20))
-WHAT = """the window|slow start|the queue|our sender|the acknowledgement clock|a retransmission timer|the bit error rate|the
-return channel|the far router|this transfer|the loss response|a duplicate acknowledgement|the measured goodput|the first
-round trip|the receiver|a full packet|the idle link|the control""".replace("\n", " ").split("|")
-DOES = """limits|hides|explains|delays|halves|outlasts|does not touch|waits for|is above|follows|repeats|cannot know|shows|
-costs more than|grows with|makes up for|comes before|doubles""".replace("\n", "").split("|")
-HOW = """in run two|at this rate|as the capture says|by a factor of {:.3g}|after {:.3g} s|where I had guessed {:.3g}|
-unlike the other run|with {:.3g} packets on their way|until the end|per round trip|on average|which surprised me|so far|
-if errors come in twos|at both ends""".replace("\n", "").split("|")
-TOLD = (
-    "For {0} I found {1:.5g} {2}, {3}.",
-    "{0} came out as {1:.5g} {2} {3}.",
-    "My {0} is {1:.5g} {2}; {3}.",
-    "I measured {1:.5g} {2} ({0}) {3}.",
-    "{3} there were {1:.5g} {2} of {0}.",
-)
-JOIN = (" because ", ", but ", ", so ", " while ", ", and ", ". Then ", "; hence ")
-STATEMENTS = (
-    "self.{a} = {e}",
-    "if {e} > {f}:\n            self.{a} += {e}",
-    "for {c} in range(answer.below, {e}):\n            self.{a}.append({c})",
-    "while len(self.{a}) > {e}:\n            self.{b} = self.{a}.pop(0)",
-    "self.{b} = [{c} for {c} in self.{a} if {c} < {e}]",
-    "{c} = {e} if self.{a} is None else {f}\n        self.{a} = {c}",
-    "self.{a}, self.{b} = {e}, {f}",
-    "try:\n            self.{a} = {e} / {f}\n        except ZeroDivisionError:\n            self.{b} = {e}",
-    "if not answer.holes and {e}:\n            self.{a} = False\n        else:\n            self.{b} -= {f}",
-    'print("answer", {e}, self.{a})',
-    "{c} = sorted(self.{a})[-{n}:]\n        self.{b} = sum({c}) / {e}",
-    "assert {e} != {f}, self.{b}",
-    "self.{a} |= {{answer.copy, {e}}}",
-)
-TERMS = (
-    "now",
-    "answer.sent",
-    "answer.copy",
-    "self.rate",
-    "self.gap[0]",
-    "{n}",
-    "len(self.seen)",
-    "max(self.trip, {n})",
-)
 PROGRAM = '''"""The policy of {student}."""
 
 
@@ -78,63 +38,14 @@ class Policy:
 
     def on_timer(self, now):
         return list(range({burst})), now + {patience}
-
-    def _mine(self, now, answer):
-        {body}
 '''
-NAMES = [
-    "rate",
-    "gap",
-    "seen",
-    "lost",
-    "window",
-    "last",
-    "best",
-    "sent",
-    "quiet",
-    "trip",
-    "holes",
-    "queue",
-    "low",
-    "high",
-    "count",
-    "mark",
-]
+TOLD = "I found {1:.5g} {2} for {0}."
 
 
 def sentences(draws: random.Random, count: int) -> str:
-    """So many sentences about a network."""
-
-    def clause() -> str:
-        how = draws.choice(HOW).format(draws.uniform(2, 900))
-        return f"{draws.choice(WHAT)} {draws.choice(DOES)} {draws.choice(WHAT)} {how}"
-
-    found = (f"{clause()}{draws.choice(JOIN)}{clause()}." for _ in range(count))
-    return " ".join(one[0].upper() + one[1:] for one in found)
-
-
-def expression(draws: random.Random, depth: int = 3) -> str:
-    """Some arithmetic."""
-    term = draws.choice(TERMS).format(n=draws.randint(1, 9))
-    if depth == 0 or draws.random() < 0.35:
-        return term
-    left, right = expression(draws, depth - 1), expression(draws, depth - 1)
-    return draws.choice((f"({left} + {right})", f"{term} * {left}", f"min({left}, {right})", f"abs({term} - {right})"))
-
-
-def program(draws: random.Random, student: str) -> str:
-    """A policy that works in its way, with a part of its own that nobody calls."""
-    body = "\n        ".join(
-        draws.choice(STATEMENTS).format(
-            **{key: draws.choice(NAMES) for key in "ab"},
-            **{key: expression(draws) for key in "ef"},
-            c=draws.choice("ijkx"),
-            n=draws.randint(1, 9),
-        )
-        for _ in range(draws.randint(9, 18))
-    )
-    patience = f"{draws.uniform(0.6, 3):.2f}"
-    return PROGRAM.format(student=student, patience=patience, burst=draws.randint(1, 3), body=body)
+    """So many sentences that nobody else writes."""
+    words = iter(lambda: "".join(draws.choices(ascii_lowercase, k=6)), None)
+    return " ".join(f"{' '.join(islice(words, 18)).capitalize()}." for _ in range(count))
 
 
 class Student:
@@ -234,7 +145,8 @@ class Student:
             rows = [f"{key},{value}" for key, value in lines.values.items()]
             return "\n".join([f"{lines.key},{lines.column}", *rows, ""]).encode()
         if name.endswith(".py"):
-            return program(self.draws(name), self.student).encode()
+            patience, burst = f"{self.draws(name).uniform(0.6, 3):.6f}", self.draws(name).randint(1, 3)
+            return PROGRAM.format(student=self.student, patience=patience, burst=burst).encode()
         places = (self.made.assignment.folder / STARTER, self.made.assignment.folder / INSTRUCTOR / SOLUTION)
         content = next((place / name).read_bytes() for place in places if (place / name).is_file())
         return content + f"# {self.text(name)}\n".encode()
@@ -247,7 +159,7 @@ class Student:
             (name, value, asked.answers[name].unit) for name, value in values.items() if not isinstance(value, str)
         ]
         truths = [(name, one, "") for name, one in self.right.predictions.items() if isinstance(one, float)]
-        lines = [draws.choice(TOLD).format(*one, draws.choice(HOW).format(1)) for one in (*numbers, *truths)]
+        lines = [TOLD.format(*one) for one in (*numbers, *truths)]
         draws.shuffle(lines)
         return f"# Write-up of {self.student}\n\n{' '.join(lines)} {self.text(WRITE_UP)}\n"
 

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from scpslab.analysis.capture import read_packets
 from scpslab.analysis.run import RunCell, open_cell
 from scpslab.analysis.table import read_results
 from scpslab.engine import CellRun
 from scpslab.engine.base import Engine
+from scpslab.measure.connections import Seen
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
@@ -61,6 +63,10 @@ class Cell(RunCell):
     def log(self, name: str) -> str:
         """A log."""
         return (self.folder / "logs" / f"{name}.log").read_text()
+
+    def packets(self, probe: str) -> Seen:
+        """The packets of a capture."""
+        return read_packets(self.capture_file(probe))
 
     def arrival_s(self, probe: str) -> Any:
         """Times of a capture's packets since the epoch, s."""

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from scpslab.setup.apt import sources_line
 from scpslab_course.cli.course import _Reference
 from tests.lab.cheats import CHEATS
 from tests.lab.made_up_class import MadeUpClass
-from tools.build.apt import sources_line
 
 WHEEL = os.environ.get("SCPSLAB_AUTOGRADER_WHEEL")
 pytestmark = pytest.mark.skipif(WHEEL is None, reason="opt-in: make test-autograder")

@@ -57,3 +57,10 @@ def test_round_trips_longer_than_the_timers_of_iperf3(run_link):
     cell = run_link([iperf3(bytes=None, duration_ns=10 * 10**9)], forward_delay="1500 ms", return_delay="1500 ms")
 
     assert ended(cell)["sum_sent"]["seconds"] == pytest.approx(10, abs=0.1)
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_the_rate_of_datagrams_is_that_of_all_streams_together(run_link, parallel):
+    asked = {"bytes": None, "duration_ns": 10 * 10**9, "udp_rate_bps": RATE_BPS // 2, "segment_bytes": 1000}
+    cell = run_link([iperf3(parallel=parallel, **asked)])
+    assert ended(cell)["sum_sent"]["bits_per_second"] == pytest.approx(RATE_BPS // 2, rel=0.02)

@@ -13,8 +13,8 @@ from scipy import stats
 from scpslab.core.seeds import stream
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
-from scpslab.scenario.vectors import gap_vector, lost_packets
-from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams
+from scpslab.scenario.errors import drawn
+from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams, typed
 
 RATE_TOLERANCE = 1e-3
 DELAY_TOLERANCE_S = 50e-6
@@ -22,7 +22,7 @@ DELAY_TOLERANCE_S = 50e-6
 
 def wrong_bits(errors):
     """The places of the bit errors of a vector."""
-    return np.cumsum(gap_vector(schema.read(Errors, ERRORS | errors)).astype(np.int64)) - 1
+    return np.cumsum(drawn(schema.read(Errors, ERRORS | errors))[".u64"].astype(np.int64)) - 1
 
 
 def test_rate_holds_within_a_thousandth(run_link):
@@ -164,8 +164,8 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
     cell = run_link(kinds, VERDICTS, errors=model, forward_rate="10 Mbit/s")
 
     account, log = cell.account(), cell.records("log")
-    drawn = lost_packets(schema.read(Errors, ERRORS | model))
-    assert [line["ordinal"] for line in log] == drawn[drawn <= account["offered_packets"]].tolist()
+    lost = drawn(schema.read(Errors, ERRORS | model))[".drops"]
+    assert [line["ordinal"] for line in log] == lost[lost <= account["offered_packets"]].tolist()
     assert {line["verdict"] for line in log} == {"policy"}
     assert account["policy_packets"] == len(log)
     for short in (True, False):
@@ -175,24 +175,15 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
 
 def test_packet_loss_that_is_used_up_fails_the_cell(run_link):
     """Nothing passes in silence that no loss was drawn for."""
-    errors = {"model": "packet", "settings": {"loss": 0.5}, "vector_errors": 5}
-    cell = run_link([datagrams(80_000, 4, 1000)], errors=errors)
+    errors = {"model": "packet", "settings": {"loss": 0.5}, "vector_errors": 200}
+    cell = run_link([datagrams(800_000, 6, 1000)], errors=errors)
 
     assert cell.status == "failed"
     assert "hop.forward: found that all losses drawn for it had happened before the end" in cell.reason
 
 
-def test_outage_takes_what_arrives_in_it(run_link):
-    """10 packets a second and an outage of one second: ten packets are lost, for that cause."""
-    errors = {"outages": [[2_000_000_000, 3_000_000_000]]}
-    line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}
-    account = run_link([datagrams(80_000, 4, 1000)], errors=errors, **line).account()
-    assert account["outage_packets"] == 10
-    assert account["delivered_packets"] == account["offered_packets"] - 10
-
-
 def test_a_packet_after_many_outages_meets_the_one_that_lasts(run_link):
-    """20,000 in which nothing is sent come before it, one of them within another."""
+    """20,000 in which nothing is sent come before it, one of them within another; it takes 10 packets a second."""
     past = [[n * 40_000, n * 40_000 + 20_000] for n in range(20_000)]
     errors = {"outages": [*past, [900_000_000, 2_000_000_000], [10_000, 15_000]]}
     line = {"forward_rate": "10 Mbit/s", "forward_delay": "1 ms"}
@@ -237,9 +228,8 @@ for _ in range(1800):
 
 
 def test_a_capture_that_lost_packets_fails_the_cell(run_link):
-    command = f"python3 -c '{BURST}'"
-    step = {"t_ns": 10**9, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
-    cell = run_link([], capture("h1") | {"snaplen_bytes": 2000}, events=[step], data={"rate_bps": None, "queue": None})
+    step, whole = typed(f"python3 -c '{BURST}'"), {"snaplen_bytes": 2000}
+    cell = run_link([], capture("h1") | whole, events=[step], data={"rate_bps": None, "queue": None})
     assert cell.status == "failed"
     assert re.search(r"capture h1: found \d+ packets that the kernel dropped; expected none", cell.reason)
 

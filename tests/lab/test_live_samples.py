@@ -9,7 +9,7 @@ from scpslab.engine.appliance import inside
 from scpslab.engine.appliance.machine import Job
 from scpslab.engine.virtual import Forked
 from scpslab.plan import FORMAT, Plan, read, schema, text
-from tests.lab.conftest import CELL, capture, datagrams, network_of
+from tests.lab.conftest import CELL, capture, datagrams, network_of, typed
 from tests.lab.ran import digests
 
 PROBE = {
@@ -28,8 +28,8 @@ do printf '\036%s\n' "$word" > /dev/tty0; done; printf '\036{"source": "waiting"
 @pytest.fixture
 def plan() -> Plan:
     """Datagrams for five minutes, a probe, and a program that writes to the lab's console."""
-    events = [{"t_ns": 2 * 10**9, "do": "run", "node": "h1", "command": FORGED, "required": True, "timeout_ns": 10**9}]
-    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")], "events": events}
+    own = {"workloads": [datagrams(10**6, 300, 500)], "probes": [PROBE, capture("h2")]}
+    own |= {"events": [typed(FORGED, 2 * 10**9, 10**9)]}
     network = schema.write(network_of("point_to_point"))
     return read({"format": FORMAT, "network": network, "cell": {**schema.write(CELL), **own}})
 
@@ -60,7 +60,7 @@ def test_the_program_in_the_appliance_tells_the_same_samples_of_a_cell_with_the_
     engine, plan, tmp_path, monkeypatch
 ):
     """It runs here as it does in its machine, on what the host would share with that."""
-    monkeypatch.setattr(inside, "MACHINE", tmp_path / "machine")
+    monkeypatch.setattr(inside.machine, "MACHINE", tmp_path / "machine")
     monkeypatch.setattr(inside, "CELLS", tmp_path / "cells")
     guest, given = engine.guest(plan), tmp_path / "machine" / "exchange" / "1"
     for name, target in (

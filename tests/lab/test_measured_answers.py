@@ -37,7 +37,7 @@ def corruption_or_congestion(given, runs):
     noisy, shared = Results(runs["corruption"]), Results(runs["shared"])
     lost = -math.expm1(bits * math.log1p(-1e-6))
     window = rate * segment / (segment + HEADERS) * rtt / (8 * segment)
-    neighbour, other = shared("goodput_bps", stack="bbr"), shared("transfer_goodput_bps", stack="bbr")
+    neighbour, other = shared("neighbour_goodput_bps", stack="bbr"), shared("transfer_goodput_bps", stack="bbr")
     reno = noisy("goodput_bps", stack="reno", ber="1e-06")
     assert reno == pytest.approx(8 * segment / rtt * math.sqrt(1.5 / lost), rel=0.25), (
         "Mathis' formula must fit for the assignment to make sense"
@@ -69,8 +69,8 @@ def bufferbloat(given, runs):
         "tail_limit": rate / 8000 / 5,
         "page_factor": found("page_user_s", **deep) / found("page_user_s", queue="codel-600ms", stack="cubic"),
         "bbr_wait": found("rtt_mean_ms", queue="tail-512k", stack="bbr") - 2 * delay_ms,
-        "ecn_saves": found("retransmissions", queue="codel-600ms", stack="cubic")
-        - found("retransmissions", queue="codel-ecn", stack="cubic"),
+        "ecn_saves": found("upload_retransmissions", queue="codel-600ms", stack="cubic")
+        - found("upload_retransmissions", queue="codel-ecn", stack="cubic"),
     }
 
 
@@ -103,7 +103,7 @@ def split_tcp(given, runs):
     rate, rtt = parse("rate", given["rate"]), 2 * parse("duration", given["delay"]) / 1e9
     page, file, short = (Results(runs[name]) for name in ("page", "file", "short"))
     slowest = {
-        path: max(page(f"{prefix}user_s", path=path) for prefix in ("", "object2_", "object3_", "object4_"))
+        path: max(page(f"{prefix}user_s", path=path) for prefix in ("object1_", "object2_", "object3_", "object4_"))
         for path in ("cubic", "split")
     }
     left, windows = math.ceil(parse("size", given["object"]) / 1400), []
@@ -117,7 +117,8 @@ def split_tcp(given, runs):
     arrived = next(line for line in stopped.records("transfer") if line["event"] == "receiver")["bytes"]
     lost = account["acknowledged"] - arrived
     assert lost == pytest.approx(4 * rate * rtt / 8, rel=0.02), "both buffers of the near gateway must be full"
-    assert killed.records("transfer") == [], "nobody may be told"
+    (sender,) = killed.records("transfer")
+    assert sender["close_t_s"] > 30, "the end of the cell alone may tell the sender"
     return {
         "bdp": rate * rtt / 8000,
         "object_floor": (1 + len(windows)) * rtt,

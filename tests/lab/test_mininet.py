@@ -7,6 +7,7 @@ import time
 import pytest
 from scipy import stats
 
+from tests import golden
 from tests.lab.command import ended
 
 LOSSY = """
@@ -67,55 +68,8 @@ from mininet.link import TCLink
 net = Mininet(link=TCLink)
 h1, h2 = net.addHost('h1'), net.addHost('h2')
 """
-# Scripts, the exit code, and words of what is said.
-WRONG = {
-    "no Python": ("net = Mininet(", 2, "SyntaxError: '(' was never closed"),
-    "no network": ("print('only words')", 2, "found no Mininet(...) and no topos; expected a network"),
-    "no word": ("raise SystemExit(0)", 2, "found no network and no word; expected Mininet(...), or topos"),
-    "topos that are a number": ("topos = 5", 2, "found topos of type int; expected a dictionary of names and Topo"),
-    "a topo that is a number": ("topos = {'b': 5}", 2, "found topos['b'] that makes no Topo but int; expected a Topo"),
-    "a node twice": (LINK + "net.addHost('h1')", 2, "found a second node h1; expected a name of its own for each node"),
-    **{
-        said: (LINK + f"net.addLink(h1, h2, {said})", 2, f"found {said}; expected {expected}")
-        for said, expected in {
-            "bw=-10": "bw of at least 8e-6 Mbit/s",
-            "bw='fast'": "bw of",
-            "loss='10%'": "loss of 0 to 100 %",
-            "max_queue_size='many'": "a whole number of packets",
-            "max_queue_size=1.5": "a whole number of packets",
-        }.items()
-    },
-    "numbers that are none": (LINK + "net.addLink(h1, h2, bw=float('nan'))", 2, "found bw=nan; expected bw of"),
-    "an endless rate": (LINK + "net.addLink(h1, h2, bw=float('inf'))", 2, "found bw=inf; expected bw of"),
-    "an endless delay": (
-        LINK + "net.addLink(h1, h2, delay='1' * 400 + 's')",
-        2,
-        "…; expected a time of at most 9223372036 s",
-    ),
-    "several topos": (TOPOS, 2, "3 topos (tree, linear, single)"),
-    "an exception": (BEGIN + "raise ValueError('later')", 1, "ValueError: later"),
-    "an end": (BEGIN + "raise SystemExit(3)", 1, "the script ended with exit code 3"),
-    "output without end": (BEGIN + "while True: print('x' * 100_000)", 1, "more than 16 MiB"),
-    "a second network": (BEGIN + "Mininet()", 1, "found a second Mininet(...)"),
-    "NAT": ("from mininet.net import Mininet\nMininet().addNAT()", 2, "found addNAT"),
-    "chance": (
-        LINK + "import os\nnet.addHost('h' + os.urandom(4).hex())\nnet.start()",
-        1,
-        "another network than in the first run",
-    ),
-    "a loop": (LOOP, 2, "found a loop of switches"),
-    "too many": (BEGIN.replace("(2)", "(300)"), 2, "expected a list of 1 to 200"),
-    "a description of its own": (
-        "import os\nopen('/run/scpslab/network.json', 'w').write('{\"nodes\": [{\"name\": \"../x\"}]}')\nos._exit(0)",
-        2,
-        "the network: nodes[0]",
-    ),
-    "a huge description": (
-        "import os\nopen('/run/scpslab/network.json', 'w').write('[' * 50_000_000)\nos._exit(0)",
-        2,
-        "the network: found",
-    ),
-}
+# Words of the golden file for what scripts begin with.
+SHORT = {"TOPOS": TOPOS, "BEGIN": BEGIN, "LOOP": LOOP, "LINK": LINK, "MANY": BEGIN.replace("(2)", "(300)")}
 
 
 def mn(folder, text, *words):
@@ -160,14 +114,14 @@ def test_topos_are_chosen_as_with_mn_custom(tmp_path, topo, count):
     assert f"*** Results: 0% dropped ({count}/{count} received)" in said
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_and_hostile_scripts_are_answered(tmp_path, name):
-    script, expected, words = WRONG[name]
-    code, said, noted = mn(tmp_path, script)
-    assert (code, words in said + noted) == (expected, True), said[-2000:] + noted
+@golden.each("wrong scripts of Mininet", "case name script")
+def test_wrong_and_hostile_scripts_are_answered(case, tmp_path, name, script):
+    """With an exit code, the last words of the script, and a message."""
+    first, _, rest = script.partition(" ")
+    code, said, noted = mn(tmp_path, f"{SHORT[first]}{rest}" if first in SHORT else script)
+    case.hold(f"exit code {code}\n{''.join(said.splitlines()[-1:])[:200]}\n{noted}", tmp_path)
     assert "Traceback" not in noted
     assert "Traceback" not in said or name in ("no Python", "an exception")
-    assert ("found no network and no word" in noted) == (name == "no word")
     assert [path.name for path in tmp_path.iterdir()] == ["net.py"]
 
 

@@ -9,45 +9,15 @@ from pathlib import Path
 import dpkt
 import numpy as np
 import pytest
+import yaml
 
+from scpslab.analysis.collect import measure
 from scpslab.measure.packets import read
 from tests.lab.copied_tree import COPIED, NOT_COPIED, ROOT
-from tests.lab.ran import HEAD, Lab
+from tests.lab.ran import Lab
 
 LIMIT_S = 300
-# Two kinds of traffic each way, every cause of loss, and a queue that now and then is full.
-EVERYTHING = """
-topology: point_to_point
-links:
-  hop:
-    forward:
-      rate: 4 Mbit/s
-      delay: 40 ms
-      queue: {limit: 10 kB}
-      duplicate: 0.02
-      errors: {model: gilbert-elliott, ber_good: 1e-7, ber_bad: 1e-4, good_to_bad_per_bit: 1e-5, bad_to_good_per_bit: 1e-4,
-               outages: [{from: 3 s, to: 3.5 s}], drop_packets: [7, 9, 200]}
-    return: {delay: 40 ms, errors: {model: vector-file, file: gaps.txt}}
-workloads:
-  - {kind: background, name: flood, from: h1, to: h2, max_rate: 6 Mbit/s, redraw: 500 ms, packet: 1000 B}
-  - {kind: bulk, name: a, from: h1, to: h2, start: 4 s, size: 200 kB}
-  - {kind: iperf3, name: u, from: h2, to: h1, duration: 4 s, udp_rate: 1 Mbit/s, required: false}
-  - {kind: ping, name: p, from: h1, to: h2, count: 20, interval: 100 ms, required: false}
-probes:
-  - {kind: capture, name: sender, node: h1}
-  - {kind: capture, name: receiver, node: h2}
-packets: true
-seed: 5
-"""
-LONG = """
-topology: point_to_point
-links: {hop: {forward: {rate: 200 Mbit/s, delay: 1 ms}, return: {rate: 200 Mbit/s, delay: 1 ms}}}
-workloads: [{kind: bulk, name: a, from: h1, to: h2, size: 80 MB}]
-packets: true
-limits: {memory: 128 MiB}
-"""
-# Distances in bits from one error to the next: few, so that they repeat.
-GAPS = "15653\n90541\n7\n42100\n230000\n"
+FOLDER = Path(__file__).parents[1] / "data" / "packets"
 OTHERS = {
     "jitter": "links.hop.forward.jitter=3 ms",
     "packets": "links.hop.forward.queue={limit: 12 packets}",
@@ -56,47 +26,14 @@ OTHERS = {
     "delays": "links.hop.forward.delay_table=[{at: 2 s, delay: 100 ms}, {at: 4 s, delay: 20 ms}]",
     "flips": "links.hop.return.errors={model: independent, ber: 1e-5, action: flip}",
 }
-# Faults of the stages and of the lab: what stands there, and what a slip would have made of it.
-MUTATIONS = {
-    "a packet's time": (
-        "images/guest/tools/stages.bpf.c",
-        "start + bytes * NS_PER_S",
-        "start + (bytes - 1) * NS_PER_S",
-    ),
-    "the queue's border": (
-        "images/guest/tools/stages.bpf.c",
-        "backlog_bytes + bytes > entry",
-        "backlog_bytes + bytes >= entry",
-    ),
-    "the backlog": ("images/guest/tools/stages.bpf.c", "-= departure->bytes;", "-= departure->bytes - 1;"),
-    "a bit a packet": ("images/guest/tools/stages.bpf.c", "bits_to_error - bits : 0", "bits_to_error - bits + 1 : 0"),
-    "the vector's turn": ("images/guest/tools/stages.bpf.c", "arrival->gap_at = 1; //", "arrival->gap_at = 0; //"),
-    "an outage's end": ("images/guest/tools/stages.bpf.c", "t_ns < window->to_ns)", "t_ns + 50000000 < window->to_ns)"),
-    "the drop list": (
-        "images/guest/tools/stages.bpf.c",
-        "arrival->drop_at += 1;\n\treturn 1;",
-        "arrival->drop_at += 1;\n\treturn 0;",
-    ),
-    "draws": ("images/guest/tools/stages.bpf.c", "state ^= state >> 27;", "state ^= state >> 26;"),
-    "framing": (
-        "src/scpslab/lab/stages.py",
-        "        return ENTRY.pack(rate, plan.overhead_bytes,",
-        "        return ENTRY.pack(rate, plan.overhead_bytes + 1,",
-    ),
-    "the delay": (
-        "src/scpslab/lab/stages.py",
-        'f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{rate}"',
-        'f"netem limit {NETEM_LIMIT} delay {delay_ns + 20_000}ns{rate}"',
-    ),
-}
+FAULTS = yaml.safe_load((FOLDER / "faults.yaml").read_text())
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
-    """Runs EVERYTHING, with the file of its errors beside it, and changes on the command line."""
+    """Runs everything.yaml with changes on the command line."""
     lab = Lab(tmp_path_factory.mktemp("runs"))
-    (lab.folder / "gaps.txt").write_text(GAPS)
-    return lambda *changes: lab(EVERYTHING, *changes).cell.completed
+    return lambda *changes: lab(FOLDER / "everything.yaml", *changes).cell.completed
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +70,97 @@ def test_the_record_is_what_captures_show(ran):
     assert np.array_equal(recorded[has_arrived], receiver)
 
 
+BESIDE = """
+topology: point_to_point
+links: {hop: {forward: {queue: {limit: 1 MB}, errors: {ber: 2e-6}}, return: {rate: 2 Mbit/s, errors: {ber: 2e-5}}}}
+workloads:
+  - {kind: ftp, name: file, from: h1, to: h2, size: 50 kB}
+  - {kind: bulk, name: big, from: h1, to: h2, size: 500 kB}
+probes:
+  - {kind: capture, name: syns, node: h1, filter: 'tcp[tcpflags] & tcp-syn != 0'}
+  - {kind: capture, name: sender, node: h1}
+  - {kind: capture, name: receiver, node: h2}
+packets: true
+seed: 3
+"""
+RETURN_BPS = 2_000_000
+
+
+def connections(file: Path) -> dict[frozenset[int], list[tuple[float, dpkt.ip.IP]]]:
+    """The packets of each pair of ports in a capture, read by dpkt."""
+    found: dict[frozenset[int], list[tuple[float, dpkt.ip.IP]]] = {}
+    with file.open("rb") as opened:
+        for t_s, frame in dpkt.pcap.Reader(opened):
+            ip = dpkt.ethernet.Ethernet(frame).data
+            if isinstance(ip, dpkt.ip.IP) and isinstance(ip.data, dpkt.tcp.TCP):
+                found.setdefault(frozenset((ip.data.sport, ip.data.dport)), []).append((float(t_s), ip))
+    return found
+
+
+def second_reading(sender: list, receiver: list) -> dict[str, float]:
+    """What columns say of a connection whose data 10.0.0.1 sends, packet by packet."""
+
+    def parts(packets):
+        mine, other = [], []
+        for t_s, ip in packets:
+            (mine if ip.src == bytes([10, 0, 0, 1]) else other).append((t_s, ip.data, ip.len))
+        (isn,) = {tcp.seq for _, tcp, _ in mine if tcp.flags & dpkt.tcp.TH_SYN}
+        data = [(t_s, tcp.seq - isn - 1, ip_bytes - 20 - 4 * tcp.off) for t_s, tcp, ip_bytes in mine]
+        data = [(t_s, seq, size) for t_s, seq, size in data if size]
+        acks = [(t_s, tcp.ack - isn - 1, tcp, ip_bytes) for t_s, tcp, ip_bytes in other]
+        acks = [one for one in acks if not one[2].flags & (dpkt.tcp.TH_SYN | dpkt.tcp.TH_RST)]
+        return data, acks
+
+    data, acks = parts(sender)
+    sent_to, again = 0, set()
+    for place, (_, seq, size) in enumerate(data):
+        if seq < sent_to:
+            again.add(place)
+        sent_to = max(sent_to, seq + size)
+    # A byte that was sent once, and whose acknowledgement says just that and comes in order.
+    spans = [(seq, seq + size) for place, (_, seq, size) in enumerate(data) if place in again]
+    round_trips, acked = [], 0
+    for t_s, ack, _, _ in acks:
+        if ack > acked:
+            covered = [(at, seq, size) for at, seq, size in data if acked < seq + size <= ack]
+            if covered and not any(low < ack and acked < high for low, high in spans):
+                round_trips.append(t_s - covered[-1][0])
+            acked = ack
+    arrived, answered = parts(receiver)
+    total = max(seq + size for _, seq, size in arrived)
+    # A capture has the acknowledgement when its last bit is on the wire; the host sent it before.
+    ended_s = next(t_s - ip_bytes * 8 / RETURN_BPS for t_s, ack, _, ip_bytes in answered if ack >= total)
+    bare = [ip_bytes for _, _, tcp, ip_bytes in answered if not tcp.flags & dpkt.tcp.TH_FIN]
+    return {
+        "retransmissions": len(again),
+        "least_s": min(round_trips),
+        "took_s": ended_s - arrived[0][0],
+        "ack_bytes": max(set(bare), key=bare.count),
+    }
+
+
+def test_columns_are_those_that_a_second_reader_finds_in_whole_captures(run):
+    """Of a file beside a bulk transfer, whose numbers must not be the other's."""
+    cell = run(BESIDE).cell.completed
+    columns, sender, receiver = (
+        measure(cell),
+        *(connections(cell.capture_file(name)) for name in ("sender", "receiver")),
+    )
+    (data_ports,) = (ports for ports in sender if not ports & {21, 5001})
+    file = second_reading(sender[data_ports], receiver[data_ports])
+    (bulk_ports,) = (ports for ports in sender if 5001 in ports)
+    big = second_reading(sender[bulk_ports], receiver[bulk_ports])
+
+    assert big["retransmissions"] > 0
+    assert columns["data_retransmissions"] == file["retransmissions"]
+    assert columns["capture_retransmissions"] == big["retransmissions"]
+    assert (columns["file_ack_bytes"], columns["big_ack_bytes"]) == (file["ack_bytes"], big["ack_bytes"])
+    assert columns["file_wire_rtt_min_s"] == pytest.approx(file["least_s"], abs=2e-5)
+    assert columns["big_wire_rtt_min_s"] == pytest.approx(big["least_s"], abs=2e-5)
+    assert columns["big_transfer_s"] == pytest.approx(big["took_s"], abs=2e-5)
+    assert 0 < columns["file_utilization"] < columns["big_utilization"] + 1 < 2
+
+
 def test_the_record_counts_what_the_accounts_count(everything):
     for packets in read(everything.packets_file):
         account = everything.account(packets.direction)
@@ -145,6 +173,17 @@ def test_the_record_counts_what_the_accounts_count(everything):
     assert all(forward[f"{cause}_packets"] for cause in ("queue", "corrupt", "outage", "policy", "duplicated"))
 
 
+def test_without_a_record_everything_else_is_the_same(ran):
+    """Byte for byte, but for the plan, which says whether there is one."""
+    recorded, bare = (
+        {path.relative_to(cell.folder): path.read_bytes() for path in cell.folder.rglob("*.*")}
+        for cell in (ran(), ran("packets=off"))
+    )
+
+    assert set(recorded) - set(bare) == {Path("records", "packets.rec")}
+    assert {path for path, content in bare.items() if content != recorded[path]} == {Path("plan.json")}
+
+
 @pytest.mark.parametrize("other", OTHERS)
 def test_every_packet_is_explained(ran, other):
     """With other queues, delays and errors too: the cell would have failed."""
@@ -152,7 +191,7 @@ def test_every_packet_is_explained(ran, other):
 
 
 def test_a_record_without_room_fails_the_cell_by_name(run):
-    cell = run(LONG).cell
+    cell = run(FOLDER / "long.yaml").cell
 
     assert cell.status == "failed"
     assert "the record of packets: found" in cell.reason
@@ -168,19 +207,19 @@ def copied(tmp_path_factory) -> Path:
             shutil.copytree(ROOT / name, folder / name, ignore=NOT_COPIED)
         else:
             shutil.copy2(ROOT / name, folder / name)
-    (folder / "everything.yaml").write_text(f"{HEAD}{EVERYTHING}")
-    (folder / "gaps.txt").write_text(GAPS)
+    for name in ("everything.yaml", "gaps.txt"):
+        shutil.copyfile(FOLDER / name, folder / name)
     return folder
 
 
-@pytest.mark.parametrize("fault", MUTATIONS)
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_of_the_stages_is_found(copied, fault):
     """By the auditor, which names the first packet."""
-    name, right, wrong = MUTATIONS[fault]
-    source = copied / name
+    slip = FAULTS[fault]
+    source = copied / slip["file"]
     text = source.read_text()
-    assert text.count(right) == 1, fault
-    source.write_text(text.replace(right, wrong))
+    assert text.count(slip["right"]) == 1, fault
+    source.write_text(text.replace(slip["right"], slip["wrong"]))
     try:
         argv = [sys.executable, "-m", "scpslab", "run", "everything.yaml", "--no-cache"]
         environment = os.environ | {"PYTHONPATH": str(copied / "src"), "COLUMNS": "400"}

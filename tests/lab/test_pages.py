@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from tests.lab.command import scpslab
-from tests.lab.pages import DOCS, FENCE, ROOT, Command, File, follow, save, steps, type_in
+from tests.lab.pages import DOCS, FENCE, ROOT, File, follow, save, steps, type_in
 
 PAGES = ("write-a-topology", "write-a-figure", "results-in-pandas-and-r")
 PNG = b"\x89PNG"
@@ -49,11 +49,6 @@ def place(tmp_path_factory):
                 assert "warning:" not in done.stdout, f"{page}: {step.line}\n{done.stdout}"
                 printed[step.line] = done.stdout
     return folder, printed
-
-
-def test_every_page_has_files_and_commands():
-    for page in PAGES:
-        assert {type(step) for step in steps(DOCS / f"{page}.md")} == {File, Command}
 
 
 def test_the_topology_is_checked_run_and_verified(place):

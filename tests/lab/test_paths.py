@@ -12,8 +12,8 @@ from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan
 from scpslab.plan.flows import Flow, flow
 from scpslab.plan.nodes import Router, Switch
-from scpslab.plan.topology import catalogue
 from scpslab.plan.topology.routes import addresses
+from scpslab.scenario import topologies
 from tests.lab.forks import plans_of_file
 from tests.lab.guest_machine import HostInGuest
 from tests.lab.ran import Cell, run_plan, whole
@@ -38,8 +38,8 @@ def planned(tmp_path: Path) -> Planned:
 def flows() -> list[tuple[str, str, str]]:
     """Each topology with its source, and with every address of its sink."""
     ends = []
-    for name in catalogue.names():
-        module = catalogue.module(name)
+    for name in topologies.names():
+        module = topologies.module(name)
         network = module.describe(module.PARAMETERS.read({}))
         # Over routers of SCPS-NP no echo comes back: tests of SCPS-NP have their own counts.
         if all(node.kind != "scps-router" for node in network.nodes):
@@ -88,7 +88,7 @@ def test_packets_take_the_path_that_the_plan_foretells(
     routers = asked(path, draft)
     command = f"ping -n -c 1 -W 4 {path.to_ip} -t"
     steps = [
-        f"  - {{at: {20 + 5 * number} s, node: {source}, command: {command} {number}}}\n"
+        f"  - {{at: {20 + 5 * number} s, node: {source}, command: {command} {number}, expect: 1}}\n"
         for number in range(1, len(routers) + 1)
     ]
     plan = planned(text + ("events:\n" + "".join(steps) if steps else ""))

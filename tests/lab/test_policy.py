@@ -8,6 +8,7 @@ import pytest
 
 from scpslab.running.verify import contradictions
 from scpslab.runs import archive
+from tests import golden
 from tests.lab.ran import Cell, Ran
 
 SCENARIO = """
@@ -32,53 +33,13 @@ class Policy:
     def on_timer(self, now):
         return list(range(self.segments)), now + 1.0
 """
-# What a policy does at the start, and words of the reason that the cell gives.
-WRONG = {
-    "no segment": ("return [self.segments], None", "found segments [21]; expected at most 10000 of 0 to 20"),
-    "no pair": ("return [1, 2, 3]", "on_start: found the answer [1, 2, 3]; expected (segments, wake)"),
-    "an exception": ("return [1 // 0], None", ": ZeroDivisionError"),
-    "a time that is none": ("return [], float('nan')", "to be woken; expected seconds or None"),
-    "too many packets": (
-        "self.on_timer = lambda now: (list(range(21)) * 400, now); return [], now",
-        "expected at most 20 times as many",
-    ),
-    "silence": ("return [], None", "the timeout ran out"),
-    "an end": ("raise SystemExit(0)", ": SystemExit"),
-    "a file": ("open('/etc/passwd')", ": PermissionError: [Errno 1]"),
-    "a socket, where another file was": (
-        "import os, _socket; os.close(0); _socket.socket()",
-        ": PermissionError: [Errno 1]",
-    ),
-    "a program": ("import os; os.fork()", "PermissionError"),
-    "a name that another process could read": ("import os; os.symlink('word', '/tmp/name')", "PermissionError"),
-    "another process": ("import os; os.kill(os.getppid(), 0)", "PermissionError"),
-    "room on a disk, which another process changes": ("import os; os.statvfs('/')", "PermissionError"),
-    "how another process is scheduled": ("import os; os.sched_getscheduler(1)", "PermissionError"),
-    "root": ("import os; os.setuid(0)", "PermissionError"),
-    "printing without end": ("while True: print('x' * 100_000)", "OSError: [Errno 27] File too large"),
-    "no sleep": ("self.on_timer = lambda now: ([], now); return [], now", "10420 events; expected at most 20 for each"),
-    "memory": ("return [0] * (1 << 30), None", "MemoryError"),
-    "an answer that nobody asked for": (
-        'import os; os.write(1, b\'{"send": [], "wake": null}\\n\' * 3); return [], None',
-        "expected one answer to each event",
-    ),
-    "an answer before it was asked": ("import os; return [], None", "before the first event"),
-    "no line feed": ("import os\n    while True: os.write(1, b'x' * 65536)", "an answer of more than 512 KiB"),
-    "a time long ago": ("self.on_timer = lambda now: (1 // 0, None); return [], -1e305", ": ZeroDivisionError"),
-    "an end of time": ("self.on_timer = lambda now: (1 // 0, None); return [], 1e308", "the timeout ran out"),
-    "half of a character": ("raise ValueError('\\ud800\\0')", ": ValueError"),
-    "deep nesting": (
-        "import os; os.write(1, b'{\"send\": ' + b'[' * 900 + b']' * 900 + b'}\\n'); return [], None",
-        "expected",
-    ),
-    "no signals": ("import _signal; _signal.signal(15, _signal.SIG_IGN); return [-1], None", "found segments [-1]"),
-    "no JSON": ("import os; os.write(1, b'[' * 100_000 + b'\\n'); return [], None", "expected one answer to each"),
-}
+# What a policy does at the start.
+WRONG = {name: does for _, (name, does) in golden.rows("wrong policy", 2)}
 
 
 CODE = {
     name: BEGIN + textwrap.indent(f"def on_start(self, now):\n    {does}\n    return [], None\n", "    ")
-    for name, (does, _) in WRONG.items()
+    for name, does in WRONG.items()
 }
 CODE["an answer before it was asked"] = (
     'import os\nos.write(1, b\'{"send": [0], "wake": null}\\n\')\n' + CODE["silence"]
@@ -116,10 +77,10 @@ def test_a_policy_moves_every_byte_and_what_it_sent_is_counted(ran, cells):
     assert float(row["efficiency"]) == pytest.approx(21 / int(row["sent_packets"]))
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_or_hostile_policy_ends_its_own_transfer_and_nothing_else(cells, name: str):
-    assert cells[name].status == "incomplete", cells[name].reason
-    assert WRONG[name][1] in cells[name].reason
+@golden.each("wrong policy", "case name does")
+def test_a_wrong_or_hostile_policy_ends_its_own_transfer_and_nothing_else(case, cells, name, does):
+    assert cells[name].status == "incomplete", does
+    case.hold(cells[name].reason.replace(FILES[name], "policy.py"))
 
 
 def test_no_program_that_a_policy_might_start_has_more_rights(run, tmp_path):

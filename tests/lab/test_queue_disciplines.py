@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scpslab.plan import schema
-from tests.lab.conftest import datagrams, network_of, run_network
+from tests.lab.conftest import datagrams, network_of, run_network, typed
 
 from scpslab.kinds.disciplines.red.plan import SLOPE_LIMIT, burst_packets, is_possible
 
@@ -30,10 +30,9 @@ sweep:
 BORDERS = {1500: 262_143, 2000: 271_999, 33_000: 1_048_575, 250_000: 1_926_999}
 
 
-def typed(engine, tmp_path, network, command, at_ns, **cell) -> str:
+def printed(engine, tmp_path, network, command, at_ns, **cell) -> str:
     """What a command prints on h1."""
-    step = {"t_ns": at_ns, "do": "run", "node": "h1", "command": command, "timeout_ns": 60 * 10**9, "required": True}
-    ended = run_network(engine, tmp_path, network, {"events": [step]} | cell).completed
+    ended = run_network(engine, tmp_path, network, {"events": [typed(command, at_ns)]} | cell).completed
     return ended.log("events-1-h1")
 
 
@@ -45,7 +44,7 @@ def shown(engine, tmp_path):
         network = schema.write(network_of("point_to_point", forward_rate="2 Mbit/s", forward_limit="1 MB"))
         network["links"][0]["directions"][0]["queue"] |= queue
         command, load = "tc -s -d qdisc show dev h1-hop", datagrams(2_500_000, 5, 1000)
-        return typed(engine, tmp_path, network, command, 4_900_000_000, workloads=[load])
+        return printed(engine, tmp_path, network, command, 4_900_000_000, workloads=[load])
 
     return run
 
@@ -70,20 +69,22 @@ def test_red_has_the_thresholds_and_the_probability_of_the_plan_and_drops_early(
     assert number(text, "early") > 0
 
 
-def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_nothing(shown):
+def test_a_red_of_probability_0_has_the_least_that_tc_can_state_and_drops_next_to_nothing(shown):
     text = shown(discipline="red", settings=RED | {"probability": 0})
 
     assert "qdisc red 11: parent 1:1 limit 1000000b min 10000b max 100000b" in text
     assert number(text, "probability") == pytest.approx(LEAST, rel=1e-3)
     assert 30_000 < number(text, "backlog") < 100_000
-    assert (number(text, "dropped"), number(text, "early"), number(text, "pdrop")) == (0, 0, 0)
+    # Of some 1,200 packets, each with at most LEAST: one of them in a tenth of all cells, three in one of 5,000.
+    assert (number(text, "dropped"), number(text, "pdrop")) == (number(text, "early"), 0)
+    assert number(text, "early") <= 2
 
 
 def test_codel_has_the_times_of_the_plan(shown):
-    text = shown(discipline="codel", settings={"target_ns": 7_000_000, "interval_ns": 200_000_000})
+    text = shown(discipline="codel", settings={"target_ns": 7_000_000, "interval_ns": 200_000_000}, ecn=True)
 
     assert "qdisc tbf 1: root refcnt 2 rate 2Mbit burst 1600b" in text
-    assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms \n" in text
+    assert "qdisc codel 11: parent 1:1 limit 666p target 7ms interval 200ms ecn \n" in text
 
 
 def test_the_acknowledgement_filter_is_cakes_and_nothing_else_of_it(shown):
@@ -116,7 +117,7 @@ def test_red_s_thresholds_are_possible_for_scpslab_exactly_if_they_are_for_tc(en
         "tc qdisc del dev lo root; done"
     )
     command = f"printf '%s\\n' {' '.join(words)} | bash -c '{loop}'"
-    text = typed(engine, tmp_path, schema.write(network_of("point_to_point")), command, 10**9)
+    text = printed(engine, tmp_path, schema.write(network_of("point_to_point")), command, 10**9)
     codes = re.findall(r"^\d+ \d+ (\d)$", text, re.MULTILINE)
 
     assert [(case, code == "0") for case, code in zip(cases, codes, strict=True)] == list(

@@ -1,11 +1,9 @@
 """Runs: what a folder holds, cache, resume, limits, cells whose workloads give up, and the same bytes again."""
 
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 
 import pytest
 
@@ -13,7 +11,8 @@ from scpslab.engine.base import Interrupted
 from scpslab.engine.uml import UmlEngine
 from scpslab.running import RunOptions
 from scpslab.running.verify import verify
-from scpslab.runs.archive import read_archive, write_archive
+from scpslab.runs.archive import write_archive
+from tests import archives
 from tests.lab.command import ended
 
 NAME = "fy97/fig04:kernel-test"
@@ -84,7 +83,7 @@ def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
         ("limits.lab_time=3 s", "virtual", "failed", ("virtual limit of 3 s",)),
         ("limits.wall_time=1 s", "live", "failed", ("wall limit of 1 s",)),
         # Nothing arrives for ever, and the sender's timeout ends the cell.
-        ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("gave up",)),
+        ("links.hop.forward.errors.outages=[{from: 0 s, to: 1 h}]", "virtual", "incomplete", ("the timeout ran out",)),
     ],
 )
 def test_a_cell_that_passes_a_limit_says_which_and_leaves_its_logs(run, override, engine, status, words):
@@ -143,23 +142,13 @@ def test_an_exported_run_gives_the_same_bytes_again(archive):
 
 def test_the_command_says_so_and_names_what_differs(archive, tmp_path):
     """The archive claims another capture than the run gives: exit code 1 and the file's name."""
-    name = next(name for name in read_archive(archive)[0].digest.files if name.endswith(".pcap"))
-    command = ended("verify", forge(archive, tmp_path / "forged.tar.gz", name), "--keep", tmp_path / "again")
+    files = archives.members(archive)
+    contents = json.loads(files["archive.json"])
+    name = next(name for name in contents["runs"][0]["files"] if name.endswith(".pcap"))
+    contents["runs"][0]["files"][name] = "0" * 64
+    forged = archives.pack(files | {"archive.json": json.dumps(contents).encode()}, tmp_path / "forged.tar.gz")
+    command = ended("verify", forged, "--keep", tmp_path / "again")
 
     assert command.returncode == 1
     assert f"differs: {name}" in command.stdout
     assert "kernel, guest image and lab program are the same as in the archived run" in command.stdout
-
-
-def forge(archive, target, name):
-    """A copy of an archive that lists another digest for a file."""
-    with tarfile.open(archive, "r:gz") as source, tarfile.open(target, "w:gz") as copy:
-        for member in source.getmembers():
-            content = source.extractfile(member).read()
-            if member.name == "archive.json":
-                fields = json.loads(content)
-                fields["runs"][0]["files"][name] = "0" * 64
-                content = json.dumps(fields).encode()
-            member.size = len(content)
-            copy.addfile(member, io.BytesIO(content))
-    return target

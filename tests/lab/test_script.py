@@ -70,6 +70,29 @@ def test_a_command_that_does_not_exist_or_lets_no_time_pass_is_named(run, comman
     assert cell.reason.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        ({"command": "exit 7"}, "event 1: exit code 7 in place of 0: exit 7"),
+        ({"command": "kill -KILL $$"}, "event 1: SIGKILL in place of 0: kill -KILL $$"),
+        ({"command": "true", "expect": 1}, "event 1: exit code 0 in place of 1: true"),
+        ({"command": "exit 7", "expect": 7}, ""),
+        ({"command": "exit 7", "required": False}, ""),
+    ],
+    ids=str,
+)
+def test_a_required_command_that_ends_with_another_code_than_expected_leaves_the_cell_incomplete(run, step, reason):
+    cell = run(f"events: [{json.dumps(step | {'at': '1 s', 'node': 'h2'})}]\n").cell
+    assert (cell.status, cell.reason) == ("incomplete" if reason else "completed", reason)
+
+
+def test_of_a_long_log_the_end_is_kept(run):
+    step = {"at": "1 s", "node": "h2", "command": "seq 1 300000"}
+    log = run(f"events: [{json.dumps(step)}]\n").cell.completed.log("events-1-h2")
+    whole = "".join(f"{number}\n" for number in range(1, 300_001))
+    assert log == f"({len(whole) - (1 << 20)} bytes before this line are left out)\n{whole[-(1 << 20) :]}"
+
+
 def test_a_filter_that_is_none_is_named_before_anything_is_sent(run):
     """One that only libpcap finds wrong."""
     probe = "probes: [{kind: capture, node: h1, filter: tcp !udp}]"

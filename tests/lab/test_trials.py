@@ -15,7 +15,7 @@ from tests.lab.cheats import repacked
 from tests.lab.command import ended
 from tests.lab.made_up_class import MadeUpClass
 
-TRANSPORTS = Path(__file__).parents[1] / "data" / "transports"
+TRANSPORTS = (Path(__file__).parents[1] / "data" / "faulty_transports.py").read_text()
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_bytes()
 TRIED = """deliverables:
   - {file: policy.py, says: A policy., points: 4}
@@ -160,14 +160,15 @@ def test_faulty_transports_have_clearly_fewer_points_than_the_solution_and_more_
     ]
     most = sum(one.trial.points for one in trials)
 
-    def share(path):
-        out = tmp_path / path.parent.name / path.stem
-        ended = [carry_out(one, path.read_bytes(), RunOptions(out=out / one.name)).share for one in trials]
+    def share(name, program):
+        options = (RunOptions(out=tmp_path / name / one.name) for one in trials)
+        ended = [carry_out(one, program, option).share for one, option in zip(trials, options, strict=True)]
         return sum(share * one.trial.points for share, one in zip(ended, trials, strict=True)) / most
 
-    solved = share(assignment.folder / INSTRUCTOR / SOLUTION / "transport.py")
-    faulty = {path.stem: share(path) for path in TRANSPORTS.glob("*.py")}
-    assert share(assignment.folder / STARTER / "transport.py") == 0
-    assert set(faulty) == {"no_backoff", "no_retransmission", "no_window"}
-    assert solved > 0.98
+    faulty = {
+        name: share(name, f"{TRANSPORTS}\n\nSender, Receiver = FAULTY[{name!r}]\n".encode())
+        for name in ("no_backoff", "no_retransmission", "no_window")
+    }
+    assert share("starter", (assignment.folder / STARTER / "transport.py").read_bytes()) == 0
+    assert share("solution", (assignment.folder / INSTRUCTOR / SOLUTION / "transport.py").read_bytes()) > 0.98
     assert all(0.1 < one < 0.8 for one in faulty.values()), faulty

@@ -20,10 +20,9 @@ from cut_network import CutNetwork
 
 from scpslab.core.errors import LabError
 from scpslab.engine import CellSample
-from scpslab.running import RunOptions, clusters, remote
+from scpslab.running import clusters, remote
 from scpslab.running.dask import DaskExecutor, Patience, _Run
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Note
-from scpslab.running.verify import Sample, verify
 
 pytestmark = pytest.mark.slow
 
@@ -307,15 +306,6 @@ def test_nobody_without_the_certificates_gets_into_a_cluster_of_this_machine():
                 gc.collect()
                 with pytest.raises((OSError, RuntimeError)):
                     Client(there, security=theirs, timeout=2, set_as_default=False)
-
-
-@long
-def test_verify_finds_the_results_of_a_worker_that_lies(run_fake, site, expected):
-    site.worker(FAKE_LIE="all is well")
-    folder = run_fake(overrides=MANY, executor="dask", cluster=site.address).folder
-    assert files(folder) != expected
-    (comparison,) = verify(folder, RunOptions(jobs=1), sample=Sample.parse("3"))
-    assert len(comparison.different) == 3
 
 
 @pytest.mark.parametrize("seed", range(KILLS))

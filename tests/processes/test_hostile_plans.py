@@ -23,25 +23,13 @@ from scpslab.running import RunOptions
 from scpslab.running.verify import verify
 from scpslab.runs.archive import write_archive
 from tests import archives
+from tests.cases import document
 
 pytestmark = pytest.mark.slow
 
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50
-VECTORS = (
-    "links: {hop: {forward: {errors: {model: vector-file, file: gaps.txt}}, return: {errors: {model: vector-file, file: "
-    "vectors/gaps.bits}}}}"
-)
-SCENARIO = f"""\
-kind: scenario
-version: 1
-title: Vectors and a policy
-topology: fy97
-{VECTORS}
-workloads:
-  - {{kind: policy, name: policy, from: ws1, to: ws2, policy: policy.py, size: 10 kB}}
-  - {{kind: ping, name: ping, from: ws1, to: ws2}}
-"""
+SCENARIO = document("scenario with vectors and a policy")
 NAMES = [
     "gaps.txt",
     "gaps.bits",

@@ -10,7 +10,7 @@ import pytest
 
 from scpslab.core.errors import CapabilityError
 from scpslab.setup import images, silent
-from tools.build.job import Job
+from scpslab.setup.job import Job
 
 pytestmark = pytest.mark.slow
 

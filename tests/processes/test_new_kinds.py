@@ -8,7 +8,9 @@ import pytest
 
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
+from tests.cases import document
 from tests.lab.copied_tree import OF_SCENARIOS, ROOT, SORTS, CopiedTree, NewKind
+from tests.runs import write_manifest
 from tools.reference.scenarios import schema
 
 pytestmark = pytest.mark.slow
@@ -108,15 +110,7 @@ def test_contributing_names_every_place_that_the_kind_is_in(sort):
     assert [entry["file"] for entry in kind.lines if entry["file"] not in registry] == []
 
 
-RECIPE = """\
-kind: figure
-version: 1
-plot: spread
-title: Made up
-metric: transfer_s
-x: {label: Place}
-y: {label: Time (s)}
-"""
+RECIPE = document("recipe of a made-up plot")
 
 
 class NewPlot(NewKind):
@@ -132,7 +126,7 @@ def test_a_kind_of_picture_from_a_file_of_its_own_is_drawn(synthetic, tmp_path):
     run_dir = synthetic.write_run(tmp_path / "fig04-golden-0002")
     (tmp_path / "mine.yaml").write_text(RECIPE)
     (tmp_path / "wrong.yaml").write_text(RECIPE.replace("metric:", "metrik:"))
-    (run_dir / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "mine", "status": "completed"}))
+    write_manifest(run_dir, "mine")
     kind = NewPlot("kind of picture")
     tree = CopiedTree(tmp_path / "tree", kind)
 

@@ -7,8 +7,9 @@ import subprocess
 import pytest
 
 from scpslab.core.errors import CapabilityError
-from tools.build import apt, source, versions
-from tools.build.job import Job
+from scpslab.setup import apt
+from scpslab.setup.job import Job
+from tools.build import source, versions
 from tools.build.versions import Package, Versions
 
 pytestmark = pytest.mark.slow

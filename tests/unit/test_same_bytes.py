@@ -8,9 +8,8 @@ import pytest
 from scpslab import scenario
 from scpslab.plan import write
 from scpslab.plan.probes import PROBES
-from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import planning
+from scpslab.scenario import planning, topologies
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.presets import PRESETS
@@ -31,7 +30,7 @@ def plans() -> list[dict[str, Any]]:
 
 
 def test_every_topology_workload_and_probe_is_there(plans):
-    assert {plan["network"]["topology"] for plan in plans} == set(catalogue.names())
+    assert {plan["network"]["topology"] for plan in plans} == set(topologies.names())
     assert {workload["kind"] for plan in plans for workload in plan["cell"]["workloads"]} == set(WORKLOADS)
     assert {probe["kind"] for plan in plans for probe in plan["cell"]["probes"]} == set(PROBES)
 

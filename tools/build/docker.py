@@ -9,10 +9,10 @@ import shutil
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
+from scpslab.setup.apt import download
+from scpslab.setup.job import Job
 from scpslab.setup.recipes import DOCKER_RECIPE
-from tools.build.apt import download
 from tools.build.guest import SOURCE_DATE_EPOCH, lines
-from tools.build.job import Job
 
 # containerd tells its shims, and through them runc and its hooks, to run on several processors. The guest has one. In
 # virtual time nothing interrupts a thread that waits for another thread by spinning, as Go's sweeper does with several

@@ -9,9 +9,9 @@ import shutil
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
+from scpslab.setup.apt import SUITE, Apt, Place, places
+from scpslab.setup.job import Job
 from tools.build import notices, versions
-from tools.build.apt import SUITE, Apt, Place, places
-from tools.build.job import Job
 from tools.build.versions import Versions
 
 # With a fixed identity and no time stamps, the image is a function of the packages alone.

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
+from scpslab.setup.job import Job
 from scpslab.setup.recipes import appliance_source
 from tools.build import source, versions
-from tools.build.job import Job
 
 VERSION = "6.12"
 FRAGMENT = "config.fragment"

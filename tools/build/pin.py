@@ -8,10 +8,10 @@ from pathlib import Path
 
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.setup import Say, published
+from scpslab.setup.apt import Apt, Place, mirror, sources_line
 from scpslab.setup.images import CARRIED, GUEST, KERNEL, PROJECT, PUBLISHED, Built, cache_dir, made
+from scpslab.setup.job import Job
 from tools.build import guest, kernel, versions
-from tools.build.apt import Apt, Place, mirror, sources_line
-from tools.build.job import Job
 from tools.build.versions import Package, Versions
 
 PUBLISHED_COMMENT = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.build.job import Job
+from scpslab.setup.job import Job
 
 
 def build(job: Job) -> None:

@@ -9,8 +9,8 @@ import os
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
-from tools.build.apt import Apt, Place, places
-from tools.build.job import Job
+from scpslab.setup.apt import Apt, Place, places
+from scpslab.setup.job import Job
 from tools.build.versions import Package, Versions, of_file
 
 VARIABLE = "SCPSLAB_KERNEL_SOURCE"

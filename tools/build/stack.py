@@ -12,9 +12,9 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from scpslab.setup.apt import SUITE, sources_line
+from scpslab.setup.job import Job
 from tools.build import notices
-from tools.build.apt import SUITE, sources_line
-from tools.build.job import Job
 
 LEAST_CARGO = (1, 85)
 # Static, so that it runs in any guest image, whatever its C library.

@@ -40,7 +40,7 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("trials", model.Trial),
     ("marking.yaml", model.MarkingFile),
     ("marking: difficulty", model.Difficulty),
-    ("marking: difficulty.bands", model.Band),
+    ("marking: difficulty.bands", model.DifficultyBand),
     *_kinds("marking: predictions", model.LogRatio, model.Distance, model.Interval, model.Word),
     *_kinds("marking: answers", model.MarkedNumber),
     ("marking: answers.ANSWER.partial", model.Near),
@@ -74,7 +74,7 @@ Parameters are in bit/s, s and bytes; a parameter without a unit is a number or 
 | `nth("SCENARIO", "COLUMN", NUMBER, "AXIS=VALUE", …)` | a word of a column that has several, counted from 1; `words` without the number: all of them |
 | `completed("SCENARIO", "AXIS=VALUE", …)` | the number of completed cells |
 
-Cells with one bulk transfer, a capture without filter at its sender and a verdict log have further columns for formulas, which no file of a student's has:
+Cells with one bulk transfer, a capture without filter at its sender and a record of packets have further columns for formulas, which no file of a student's has:
 `resends`, the data packets whose first byte was sent before; `resends_queue`, `resends_corrupt`, `resends_outage`, `resends_policy`, by what became of
 the latest earlier copy; `resends_superfluous`, of which an earlier copy was not lost; and `resend_causes` and `resend_frames`, the causes and frames in order of time.
 

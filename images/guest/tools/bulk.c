@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static int wait_for(int fd, short events, int64_t deadline_ns)
 {
 	struct pollfd ready = { .fd = fd, .events = events };
 	int n = poll(&ready, 1, left_ms(deadline_ns));
-	if (n == 0)
+	if (n == 0 || (n < 0 && errno == EINTR))
 		errno = ETIMEDOUT;
 	return n == 1 ? 0 : -1;
 }
@@ -73,10 +74,19 @@ static void give_up_at(int fd, int which, int64_t deadline_ns)
 	setsockopt(fd, SOL_SOCKET, which, &limit, sizeof limit);
 }
 
-// errno as a person would put it: a blocking call that gave up says EAGAIN.
+// errno as a person would put it: a blocking call that gave up says EAGAIN, and one that was asked to, EINTR.
 static int patience_error(void)
 {
-	return errno == EAGAIN ? ETIMEDOUT : errno;
+	return errno == EAGAIN || errno == EINTR ? ETIMEDOUT : errno;
+}
+
+// The lab ends a transfer whose timeout is over.
+static volatile sig_atomic_t is_over;
+
+static void end(int number)
+{
+	(void)number;
+	is_over = 1;
 }
 
 // Sends `bytes` and waits for the far end to close; an errno, or 0.
@@ -91,6 +101,8 @@ static int send_all(int fd, int64_t bytes, uint64_t seed, int64_t deadline_ns, s
 		size_t held = bytes - result->bytes < CHUNK_BYTES ? (size_t)(bytes - result->bytes) : CHUNK_BYTES;
 		payload_fill(&payload, chunk, held);
 		for (size_t at = 0; at < held;) {
+			if (is_over)
+				return ETIMEDOUT;
 			give_up_at(fd, SO_SNDTIMEO, deadline_ns);
 			ssize_t n = send(fd, chunk + at, held - at, MSG_NOSIGNAL);
 			if (n < 0)
@@ -121,6 +133,7 @@ int bulk_send_main(int argc, char **argv)
 	struct sending result = { 0 };
 	int error = 0;
 
+	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = end }, NULL);
 	to.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5001));
 	if (inet_pton(AF_INET, address, &to.sin_addr) != 1) {
 		fprintf(stderr, "labtool bulk-send: --to: found \"%s\"; expected an IPv4 address\n", address);

@@ -22,28 +22,39 @@ enum { CAPABILITIES = 64, PATH_BYTES = 512 };
 // The bits of RDRAND and RDSEED, off (OPENSSL_ia32cap(3)).
 #define WITHOUT_RANDOM_INSTRUCTIONS "~0x4000000000000000:~0x40000"
 
-// Enters the control group of a process (version 2), so that the container's limits hold for the command too.
-static int join_cgroup(const char *pid)
+// The control group (version 2) that a file of /proc names.
+static int group_of(const char *path, char *group)
 {
-	char path[PATH_BYTES], line[PATH_BYTES], procs[2 * PATH_BYTES];
-	int result = 0;
-
-	snprintf(path, sizeof path, "/proc/%s/cgroup", pid);
+	char line[PATH_BYTES];
 	FILE *file = fopen(path, "r");
 	if (!file)
 		return die(path);
-	while (!result && fgets(line, sizeof line, file)) {
-		line[strcspn(line, "\n")] = 0;
-		// The root group has no limits, and whoever is started here is in it or below it.
-		if (strncmp(line, "0::/", 4) || !line[4])
-			continue;
-		snprintf(procs, sizeof procs, "/sys/fs/cgroup%s/cgroup.procs", line + 3);
+	*group = 0;
+	while (fgets(line, sizeof line, file))
+		if (!strncmp(line, "0::", 3))
+			strcpy(group, line + 3);
+	group[strcspn(group, "\n")] = 0;
+	fclose(file);
+	return 0;
+}
+
+// Enters the control group of a process (version 2), so that the container's limits hold for the command too.
+static int join_cgroup(const char *pid)
+{
+	char path[PATH_BYTES], own[PATH_BYTES], group[PATH_BYTES], procs[2 * PATH_BYTES];
+	int result = 0;
+
+	snprintf(path, sizeof path, "/proc/%s/cgroup", pid);
+	// Whoever is in the group already, or below it, stays there.
+	if (group_of("/proc/self/cgroup", own) || group_of(path, group))
+		return 1;
+	if (strncmp(own, group, strlen(group))) {
+		snprintf(procs, sizeof procs, "/sys/fs/cgroup%s/cgroup.procs", group);
 		int fd = open(procs, O_WRONLY | O_CLOEXEC);
 		if (fd < 0 || write(fd, "0", 1) != 1)
 			result = die(procs);
 		close(fd);
 	}
-	fclose(file);
 	return result;
 }
 

@@ -2,7 +2,7 @@
 // The guest's first process: builds the root file system, seeds the kernel's random numbers, starts the lab program,
 // waits for it and powers off. It knows nothing of plans or networks.
 //
-// The kernel's root is a folder of the user's machine with this program and guest.erofs in it, and docker.erofs where nodes are Docker containers. Three names are looked up
+// The kernel's root is a folder of the user's machine with this program and guest.erofs in it, and further layers over it where a plan has them. Three names are looked up
 // in the working folder of the kernel process: boot (that folder), lab (the lab program) and cell (what comes in; what goes out is in its folder out).
 #define _GNU_SOURCE
 #include <errno.h>
@@ -49,16 +49,25 @@ static void set(const char *setting, const char *value)
 	close(fd);
 }
 
-// A writable root: the read-only image under an overlay in memory, then the usual kernel file systems.
+// What is over the guest image, each layer over those behind it: programs of the user's, packages, Docker (src/scpslab/setup/images.py).
+static const char *const LAYERS[] = { "programs", "pack", "docker" };
+
+// A writable root: the read-only images under an overlay in memory, then the usual kernel file systems.
 static void build_root(void)
 {
-	const char *layers = "lowerdir=/lower,upperdir=/mnt/upper,workdir=/mnt/work";
+	char layers[128] = "lowerdir=", image[32], place[32];
+	size_t at = strlen(layers);
 
-	mount_at("/guest.erofs", "/lower", "erofs", MS_RDONLY, NULL);
-	if (access("/docker.erofs", F_OK) == 0) {
-		mount_at("/docker.erofs", "/docker", "erofs", MS_RDONLY, NULL);
-		layers = "lowerdir=/docker:/lower,upperdir=/mnt/upper,workdir=/mnt/work";
+	for (size_t i = 0; i < sizeof LAYERS / sizeof *LAYERS; i++) {
+		snprintf(image, sizeof image, "/%s.erofs", LAYERS[i]);
+		snprintf(place, sizeof place, "/%s", LAYERS[i]);
+		if (access(image, F_OK))
+			continue;
+		mount_at(image, place, "erofs", MS_RDONLY, NULL);
+		at += (size_t)snprintf(layers + at, sizeof layers - at, "%s:", place);
 	}
+	snprintf(layers + at, sizeof layers - at, "/lower,upperdir=/mnt/upper,workdir=/mnt/work");
+	mount_at("/guest.erofs", "/lower", "erofs", MS_RDONLY, NULL);
 	mount_at("tmpfs", "/mnt", "tmpfs", 0, NULL);
 	if (mkdir("/mnt/upper", 0755) || mkdir("/mnt/work", 0755) || mkdir("/mnt/root", 0755))
 		fail("/mnt");

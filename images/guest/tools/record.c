@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// `labtool record --offers FILE --sights FILE --epoch-ns T`: the record of every packet (docs/plan-format.md, packets.rec) on standard output, from the lines that
-// the stages of the links noted (stages.bpf.c). Standard input names the directions, a line each: LINK NAME ENTERING LEAVING ARRIVING, the last three as slots; a
-// link without a relay leaves where it arrives, and has -1.
+// `labtool record --offers FD --offer-count N --sights FD --sight-count N --epoch-ns T`: the record of every packet (docs/plan-format.md, packets.rec) on standard
+// output, from the lines that the stages of the links noted in two maps (stages.bpf.c). Standard input has lines
+//   owner NAME GROUP                              whose sockets are in a control group (0: none); the first three are unknown, kernel and lab
+//   address IP PORT OWNER                         whose it is (0: every port), by the number of the owner's line from 0; the first one that fits counts
+//   direction LINK NAME ENTERING LEAVING ARRIVING the last three as slots; a link without a relay leaves where it arrives, and has -1.
 #define _GNU_SOURCE
 #include "labtool.h"
 
-#include <fcntl.h>
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { HEAD_BYTES = 96, SHOWN_BYTES = 64, ADDRESS_BYTES = 16, NAME_BYTES = 101, MOST_DIRECTIONS = 1 << 16 };
 enum { FATE_DUPLICATE = 6, FATE_UNSEEN = 7, HAS_LEFT = 0x10, HAS_ARRIVED = 0x20 };
-enum { IPV4 = 0x0800, IPV6 = 0x86dd, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, PROTOCOL_SCPS_TP = 106, TCP_BYTES = 20 };
+enum { UNKNOWN, KERNEL, LAB, MOST_OWNERS = 1 << 12 };
+enum { IPV4 = 0x0800, IPV6 = 0x86dd, FRAGMENT = 0xffff, PROTOCOL_ICMP = 1, PROTOCOL_IGMP = 2, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, PROTOCOL_SCPS_TP = 106, TCP_BYTES = 20 };
 
 // As the stages have them.
 struct offer {
 	uint64_t at_ns, due_ns;
-	uint32_t slot, wire_bytes, waited_bytes, fate;
-	uint16_t head_bytes, type;
+	uint32_t slot, wire_bytes, waited_bytes, group;
+	uint16_t type;
+	uint8_t fate, head_bytes;
 	uint32_t imprint;
 	uint8_t head[HEAD_BYTES];
 };
@@ -39,8 +41,18 @@ struct direction {
 // Who talks to whom: packets with the same five are a flow. Addresses of IPv4 are mapped into IPv6's (RFC 4291 section 2.5.5.2).
 struct flow {
 	uint8_t from[ADDRESS_BYTES], to[ADDRESS_BYTES];
-	uint16_t from_port, to_port, type;
+	uint16_t from_port, to_port, type, owner;
 	uint8_t protocol, unused;
+};
+
+struct owner {
+	char name[NAME_BYTES];
+	uint32_t group;
+};
+
+struct address {
+	uint8_t ip[ADDRESS_BYTES];
+	uint16_t port, owner;
 };
 
 // What the flow's packet before this one had, from which the columns are differences.
@@ -67,17 +79,11 @@ static void *room(size_t count, size_t bytes)
 	return found;
 }
 
-static const void *mapped(const char *path, size_t *bytes)
+static const void *mapped(long fd, size_t bytes)
 {
-	struct stat facts;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &facts))
-		exit(die(path));
-	*bytes = (size_t)facts.st_size;
-	const void *found = *bytes ? mmap(NULL, *bytes, PROT_READ, MAP_PRIVATE, fd, 0) : "";
+	const void *found = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, (int)fd, 0) : "";
 	if (found == MAP_FAILED)
-		exit(die(path));
-	close(fd);
+		exit(die("a map"));
 	return found;
 }
 
@@ -159,21 +165,26 @@ static uint32_t big32(const uint8_t *at)
 	return (uint32_t)big16(at) << 16 | big16(at + 2);
 }
 
-// What the head of a packet shows: its flow, its IP id, and where its transport's header begins; 0 where it has none.
-static size_t read_head(const struct offer *offer, struct flow *flow, uint32_t *id)
+static void map_ipv4(uint8_t *address, const uint8_t *ip)
 {
-	const uint8_t *head = offer->head;
-	size_t bytes = offer->head_bytes, at = 0;
+	memset(address, 0, 10);
+	address[10] = address[11] = 0xff;
+	memcpy(address + 12, ip, 4);
+}
+
+// What the head of a packet shows: its flow, its IP id, and where its transport's header begins; 0 where it has none.
+static size_t read_head(const uint8_t *head, size_t bytes, uint16_t type, struct flow *flow, uint32_t *id)
+{
+	size_t at = 0;
 	memset(flow, 0, sizeof *flow);
-	flow->type = (uint16_t)(offer->type << 8 | offer->type >> 8);
+	flow->type = type;
 	*id = 0;
 	if (flow->type == IPV4 && bytes >= 20) {
 		at = 4 * (size_t)(head[0] & 15);
 		flow->protocol = head[9];
 		*id = big16(head + 4);
-		flow->from[10] = flow->from[11] = flow->to[10] = flow->to[11] = 0xff;
-		memcpy(flow->from + 12, head + 12, 4);
-		memcpy(flow->to + 12, head + 16, 4);
+		map_ipv4(flow->from, head + 12);
+		map_ipv4(flow->to, head + 16);
 		// Behind the first fragment there is no header.
 		if (big16(head + 6) & 0x1fff)
 			return 0;
@@ -186,6 +197,9 @@ static size_t read_head(const struct offer *offer, struct flow *flow, uint32_t *
 	if (at && bytes >= at + 4 && (has_tcp_header(flow) || flow->protocol == PROTOCOL_UDP)) {
 		flow->from_port = big16(head + at);
 		flow->to_port = big16(head + at + 2);
+	} else if (at && bytes >= at + 8 && flow->protocol == PROTOCOL_ICMP && (head[at] == 0 || head[at] == 8)) {
+		// Echoes have a number by which their sender knows them.
+		flow->from_port = flow->to_port = big16(head + at + 4);
 	}
 	return at && at < bytes ? at : 0;
 }
@@ -197,18 +211,138 @@ struct flows {
 	size_t count, buckets;
 };
 
-static uint32_t number_of(struct flows *known, const struct flow *flow)
+// Where a flow has its number, or would have it: 0 there means that it has none yet.
+static uint32_t *place_of(const struct flows *known, const struct flow *flow)
 {
 	uint32_t mix = 2166136261u;
 	for (size_t i = 0; i < sizeof *flow; i++)
 		mix = (mix ^ ((const uint8_t *)flow)[i]) * 16777619u;
 	size_t at = mix & (known->buckets - 1);
-	for (; known->places[at]; at = (at + 1) & (known->buckets - 1))
-		if (!memcmp(&known->flows[known->places[at] - 1], flow, sizeof *flow))
-			return known->places[at] - 1;
-	known->flows[known->count] = *flow;
-	known->places[at] = (uint32_t)++known->count;
-	return known->places[at] - 1;
+	while (known->places[at] && memcmp(&known->flows[known->places[at] - 1], flow, sizeof *flow))
+		at = (at + 1) & (known->buckets - 1);
+	return &known->places[at];
+}
+
+static uint32_t number_of(struct flows *known, const struct flow *flow)
+{
+	uint32_t *place = place_of(known, flow);
+	if (!*place) {
+		known->flows[known->count] = *flow;
+		*place = (uint32_t)++known->count;
+	}
+	return *place - 1;
+}
+
+static struct flows flows_for(size_t count)
+{
+	struct flows known = { room(count, sizeof(struct flow)), room(count, sizeof(struct before)), NULL, 0, 1 };
+	while (known.buckets < 2 * count + 1)
+		known.buckets *= 2;
+	known.places = room(known.buckets, sizeof *known.places);
+	return known;
+}
+
+static void free_flows(struct flows *known)
+{
+	free(known->flows);
+	free(known->before);
+	free(known->places);
+}
+
+static struct owner owners[MOST_OWNERS];
+static struct address addresses[MOST_OWNERS];
+static size_t owner_count, address_count;
+// The flows that a socket of an owner's has sent, and whose each is.
+static struct flows told;
+static uint16_t *told_owners;
+
+static uint16_t owner_of_group(uint32_t group)
+{
+	for (size_t i = LAB; group && i < owner_count; i++)
+		if (owners[i].group == group)
+			return (uint16_t)i;
+	return UNKNOWN;
+}
+
+// As what the owner of a packet is remembered: its flow, or, where it is a fragment, its number among those of its hosts.
+static struct flow known_as(const struct offer *offer, const struct flow *flow, uint32_t id)
+{
+	struct flow key = *flow;
+	if (flow->type == IPV4 && big16(offer->head + 6) & 0x3fff) {
+		key.type = FRAGMENT;
+		key.from_port = key.to_port = (uint16_t)id;
+	}
+	return key;
+}
+
+static void tell(const struct flow *key, uint16_t owner)
+{
+	size_t before = told.count;
+	uint32_t number = number_of(&told, key);
+	if (number == before)
+		told_owners[number] = owner;
+}
+
+// By the flow that a socket has sent; then by that which it answers.
+static uint16_t owner_told(struct flow key)
+{
+	uint32_t number = *place_of(&told, &key);
+	if (!number) {
+		struct flow back = key;
+		memcpy(back.from, key.to, ADDRESS_BYTES);
+		memcpy(back.to, key.from, ADDRESS_BYTES);
+		back.from_port = key.to_port;
+		back.to_port = key.from_port;
+		number = *place_of(&told, &back);
+	}
+	return number ? told_owners[number - 1] : UNKNOWN;
+}
+
+// What sockets have sent; then the first fragments of whoever answers them, which alone show a port.
+static void tell_all(const struct offer *offers, size_t count)
+{
+	told = flows_for(2 * count);
+	told_owners = room(2 * count, sizeof *told_owners);
+	for (size_t i = 0; i < 2 * count; i++) {
+		const struct offer *offer = &offers[i % count];
+		int by_socket = i < count;
+		struct flow flow;
+		uint32_t id;
+		size_t at = read_head(offer->head, offer->head_bytes, ntohs(offer->type), &flow, &id);
+		struct flow key = known_as(offer, &flow, id);
+		uint16_t owner = by_socket ? owner_of_group(offer->group) : at && key.type == FRAGMENT ? owner_told(flow) : UNKNOWN;
+		if (!owner)
+			continue;
+		tell(&key, owner);
+		if (at && by_socket)
+			tell(&flow, owner);
+	}
+}
+
+static int is_at(const struct address *address, const uint8_t *ip, uint16_t port)
+{
+	return (!address->port || address->port == port) && !memcmp(address->ip, ip, ADDRESS_BYTES);
+}
+
+static uint16_t owner_of(const struct offer *offer, const struct flow *flow, uint32_t id, size_t at)
+{
+	const uint8_t *icmp = offer->head + at;
+	struct flow quoted;
+	uint32_t unused;
+	uint16_t owner = owner_of_group(offer->group);
+	if (!owner)
+		owner = owner_told(known_as(offer, flow, id));
+	// A report of an error quotes the packet that it is about.
+	if (!owner && at && flow->protocol == PROTOCOL_ICMP && offer->head_bytes >= at + 8 && icmp[0] != 0 && icmp[0] != 8) {
+		read_head(icmp + 8, offer->head_bytes - at - 8, IPV4, &quoted, &unused);
+		owner = owner_told(quoted);
+	}
+	for (size_t i = 0; !owner && i < address_count; i++)
+		if (is_at(&addresses[i], flow->from, flow->from_port) || is_at(&addresses[i], flow->to, flow->to_port))
+			owner = addresses[i].owner;
+	if (!owner && ((flow->type != IPV4 && flow->type != IPV6) || flow->protocol == PROTOCOL_ICMP || flow->protocol == PROTOCOL_IGMP))
+		owner = KERNEL;
+	return owner || !offer->group ? owner : LAB;
 }
 
 // The columns of a direction, in their order in the file; a value has so many bytes, the least significant first.
@@ -266,10 +400,7 @@ static void write_direction(const struct direction *direction, const struct list
 	match(offers, out, left_of);
 	match(offers, arrivals, arrival_of);
 
-	struct flows known = { room(count, sizeof(struct flow)), room(count, sizeof(struct before)), NULL, 0, 1 };
-	while (known.buckets < 2 * count + 1)
-		known.buckets *= 2;
-	known.places = room(known.buckets, sizeof *known.places);
+	struct flows known = flows_for(count);
 	uint8_t *columns[COLUMNS], *shown = room(count, SHOWN_BYTES);
 	for (int i = 0; i < COLUMNS; i++)
 		columns[i] = room(count, (size_t)COLUMN[i].bytes);
@@ -279,7 +410,8 @@ static void write_direction(const struct direction *direction, const struct list
 		const struct offer *offer = offers->lines[row];
 		struct flow flow;
 		uint32_t id;
-		size_t at = read_head(offer, &flow, &id);
+		size_t at = read_head(offer->head, offer->head_bytes, ntohs(offer->type), &flow, &id);
+		flow.owner = owner_of(offer, &flow, id, at);
 		uint32_t number = number_of(&known, &flow);
 		struct before *before = &known.before[number];
 		uint32_t fate = offer->fate;
@@ -333,33 +465,51 @@ static void write_direction(const struct direction *direction, const struct list
 	for (int i = 0; i < COLUMNS; i++)
 		free(columns[i]);
 	free(shown);
-	free(known.flows);
-	free(known.before);
-	free(known.places);
+	free_flows(&known);
 	free(left_of);
 	free(arrival_of);
 }
 
 int record_main(int argc, char **argv)
 {
-	size_t offer_bytes, sight_bytes;
-	const struct offer *offers = mapped(option(argc, argv, "offers", ""), &offer_bytes);
-	const struct sight *sights = mapped(option(argc, argv, "sights", ""), &sight_bytes);
+	size_t offered = (size_t)option_number(argc, argv, "offer-count", 0), seen = (size_t)option_number(argc, argv, "sight-count", 0);
+	const struct offer *offers = mapped(option_number(argc, argv, "offers", 0), offered * sizeof *offers);
+	const struct sight *sights = mapped(option_number(argc, argv, "sights", 0), seen * sizeof *sights);
 	int64_t epoch_ns = option_number(argc, argv, "epoch-ns", 0);
 	struct direction direction;
+	char word[NAME_BYTES];
+	while (scanf("%100s", word) == 1 && strcmp(word, "direction")) {
+		struct address *address = &addresses[address_count];
+		if (!strcmp(word, "owner") && owner_count < MOST_OWNERS && scanf("%100s %u", owners[owner_count].name, &owners[owner_count].group) == 2) {
+			owner_count++;
+		} else if (!strcmp(word, "address") && address_count < MOST_OWNERS && scanf("%100s %hu %hu", word, &address->port, &address->owner) == 3) {
+			uint8_t ip[4];
+			if (inet_pton(AF_INET, word, ip) != 1)
+				return die(word);
+			map_ipv4(address->ip, ip);
+			address_count++;
+		} else {
+			return die("an owner");
+		}
+	}
+	tell_all(offers, offered);
 	printf("scpslab packets 1\ncolumns");
 	for (int i = 0; i < COLUMNS; i++)
 		printf(" %s:%d", COLUMN[i].name, COLUMN[i].bytes);
+	printf("\nowners");
+	for (size_t i = 0; i < owner_count; i++)
+		printf(" %s", owners[i].name);
 	printf("\n");
 	while (scanf("%100s %100s %ld %ld %ld", direction.link, direction.name, &direction.entering, &direction.leaving, &direction.arriving) == 5) {
-		struct list own = lines_of(offers, offer_bytes / sizeof *offers, sizeof *offers, offsetof(struct offer, slot), direction.entering);
-		size_t seen = sight_bytes / sizeof *sights;
+		struct list own = lines_of(offers, offered, sizeof *offers, offsetof(struct offer, slot), direction.entering);
 		struct list left = lines_of(sights, seen, sizeof *sights, offsetof(struct sight, slot), direction.leaving);
 		struct list arrivals = lines_of(sights, seen, sizeof *sights, offsetof(struct sight, slot), direction.arriving);
 		write_direction(&direction, &own, &left, &arrivals, epoch_ns);
 		free(own.lines);
 		free(left.lines);
 		free(arrivals.lines);
+		if (scanf("%100s", word) != 1)
+			break;
 	}
 	return fflush(stdout) ? die("the record") : 0;
 }

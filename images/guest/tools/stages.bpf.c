@@ -3,6 +3,7 @@
 //
 //   entering  at the sending interface, before its queue: counts what is offered and holds the queue to its limit exactly;
 //   leaving   at the relay, where the first half of a link ends: sees what has left the queue;
+//   delaying  at the relay's other interface, where delays change: gives each packet the time at which it is to arrive;
 //   arriving  at the receiving interface: outages, drop lists and bit errors from a gap vector; counts what is delivered.
 //
 // Each notes what it sees of every packet: that is the record, from which labtool record makes a file.
@@ -17,18 +18,19 @@
 #define FIRST_IFINDEX 1000
 #define ETHERNET_HEADER_BYTES 14
 #define NS_PER_S 1000000000ULL
-// Bounds that the kernel's verifier needs. 512 packets can leave a queue between two arrivals without its emptying; a packet
-// can have 512 bit errors (1500 bytes at a bit error rate of 4 %), and what is beyond counts against the next packet. A packet
-// passes over 128 * 128 * 128 windows, more than a plan may have.
-#define MAX_EXPIRIES 512
-#define MAX_ERRORS_PER_PACKET 512
+// Bounds that the kernel's verifier needs. 128 * 128 * 128 windows, departures, stretches and steps can be passed over at once, more
+// than there may be. At most 256 bits of a packet are flipped in each state, after which a checksum is no better than chance.
 #define MAX_STEPS 128
+#define MAX_FLIPS 256
+#define MAX_HALVINGS 28 // of a vector or of stretches: 2^28 are more than there may be
 #define FOR_EVER_NS (1ULL << 62) // the end of a window that a person or an event has begun, before the epoch too
 
 static void *(*map_lookup)(void *map, const void *key) = (void *)BPF_FUNC_map_lookup_elem;
 static uint64_t (*ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static long (*skb_load)(const void *skb, uint32_t offset, void *to, uint32_t len) = (void *)BPF_FUNC_skb_load_bytes;
 static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t len, uint64_t flags) = (void *)BPF_FUNC_skb_store_bytes;
+static uint64_t (*skb_cgroup)(const void *skb) = (void *)BPF_FUNC_skb_cgroup_id;
+static long (*set_hash)(void *skb, uint32_t hash) = (void *)BPF_FUNC_set_hash;
 static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
@@ -36,8 +38,8 @@ static long (*set_sockopt)(void *context, int level, int name, void *value, int 
 struct map {
 	uint32_t unused;
 };
-struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), gaps SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
-	verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
+struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), places SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
+	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
 
 // The record of every packet: what each direction was offered, with the head of the packet, and every sight of one on its way.
 // A lab that records counts also the lines that have no room, so that the reader knows what it did not get.
@@ -48,8 +50,10 @@ struct recording {
 
 struct offer {
 	uint64_t at_ns, due_ns; // due 0: whoever passes packets on here gives them no time of their own
-	uint32_t slot, wire_bytes, waited_bytes, fate;
-	uint16_t head_bytes, type; // type: of Ethernet, in network order
+	uint32_t slot, wire_bytes, waited_bytes;
+	uint32_t group;   // the control group of the socket that sent it, in the node that did; else 0
+	uint16_t type;    // of Ethernet, in network order
+	uint8_t fate, head_bytes;
 	uint32_t imprint;
 	uint8_t head[HEAD_BYTES];
 };
@@ -67,33 +71,75 @@ struct entry {
 	uint64_t limit_packets;    // 0: not limited by packets
 	uint64_t ring_offset, ring_mask;
 	uint64_t log_queue;        // 1: queue drops go to the verdict log
+	uint64_t stretch_offset, stretch_count; // count 0: the rate never changes
+	uint64_t epoch_ns;	   // stretches count from here, on the monotonic clock; 0: it has not begun
+	uint64_t in_chances;	   // 1: stretches are not rates but instants, with what may have left by then
 	// state
-	uint64_t last_departure_ns, head, tail, backlog_bytes;
+	uint64_t stretch_at, low, high; // the latter two are of a search
+	uint64_t used_bytes;		// of what all instants so far have let leave
+	uint64_t last_departure_ns, head, tail, backlog_bytes, passed_bytes;
 	// counters
 	uint64_t offered_packets, offered_bytes, queue_packets, queue_bytes, most_bytes, most_packets;
 	uint64_t pieces; // of several packets, which the kernel would cut up only behind the queue: none in the lab kernel
 };
 
 struct departure {
-	uint64_t at_ns, bytes;
+	uint64_t at_ns, bytes; // bytes: of all packets up to this one
+};
+
+// A rate, and until when it holds, in ns since the epoch; and how many bits, and bits times 10^-9, have left at the stretches' rates
+// from the epoch until then. Or an instant, and how many bytes may have left until then and at it.
+struct stretch {
+	uint64_t to_ns, bits_per_s, sum, rest;
+};
+
+// A value, and from when it holds, in ns since the epoch: of delays (ns), or weights of bit errors (65536 is the whole). The first is from 0 on.
+struct step {
+	uint64_t from_ns, value;
+};
+
+// The steps of a direction, and which one holds.
+struct course {
+	uint64_t offset, count, at;
+};
+
+// Stage 2 of a direction whose delay changes.
+struct passage {
+	uint64_t epoch_ns;    // 0: it has not begun
+	uint64_t is_linear;   // 1: between two steps the delay goes in a straight line
+	uint64_t may_reorder; // 1: a packet may overtake others
+	struct course delays;
+	uint64_t last_ns; // when the packet before is to arrive
+	uint64_t packets;
 };
 
 enum { ACTION_DROP, ACTION_FLIP };
-enum { DUPLICATE_MARK = 0x5c95d }; // no one else in the lab marks packets
+enum { DUPLICATE_MARK = 0x5c95d, DELAY_MARK = 0x5c95e }; // no one else in the lab marks packets
+
+// Bit errors: their places, ascending from 0, which is the first one's, and behind them the place where they begin again.
+struct track {
+	uint64_t offset, count; // in the map `places`; count 0: no errors; else it counts the last place too
+	uint64_t period;
+	// state: the number of the next place, and how far the bits have come; negative before the first error
+	uint64_t at, position;
+};
 
 struct arrival {
 	// settings
 	int64_t overhead_bytes;
 	uint64_t action;
-	uint64_t gap_offset, gap_count; // count 0: no bit errors; else at least 2
 	uint64_t window_offset, window_count;
 	uint64_t drop_offset, drop_count, drop_min_bytes;
-	uint64_t epoch_ns; // windows count from here, on the monotonic clock; 0: it has not begun
+	uint64_t epoch_ns; // windows and spells in time count from here, on the monotonic clock; 0: it has not begun
 	uint64_t log;      // 1: verdicts go to the log
 	uint64_t duplicate_below; // a draw below this doubles the packet; 0: never
+	uint64_t spell_offset, spell_count, spell_period; // of the bad state; count 0: there is only one state
+	uint64_t spells_in_time;  // 1: they count nanoseconds; 0: bits
+	struct track tracks[2];	  // of the good state, or the only one; and of the bad one
 	// state
-	uint64_t gap_at, bits_to_error, window_at, drop_at, listed_packets, packet_errors;
+	uint64_t channel_bits, wrong_bits, low, high, window_at, drop_at, listed_packets;
 	uint64_t draw; // xorshift64*: the draws for duplicates
+	struct course weights; // by how many parts of each bit a packet moves the errors on; count 0: places count in bits
 	// counters
 	uint64_t seen_packets, corrupt_packets, corrupt_bytes, outage_packets, outage_bytes, policy_packets, policy_bytes, delivered_packets,
 		delivered_bytes, flipped_packets, bit_errors, vector_wraps, duplicated_packets, duplicated_bytes;
@@ -149,9 +195,10 @@ static inline __attribute__((always_inline)) struct offer *note_offer(struct __s
 	line->at_ns = now;
 	line->slot = slot;
 	line->wire_bytes = (uint32_t)bytes;
+	line->group = (uint32_t)skb_cgroup(skb);
 	uint32_t head = head_of(skb);
 	if (!skb_load(skb, ETHERNET_HEADER_BYTES, line->head, head))
-		line->head_bytes = (uint16_t)head;
+		line->head_bytes = (uint8_t)head;
 	line->type = (uint16_t)skb->protocol;
 	line->imprint = imprint(line->head);
 	return line;
@@ -210,6 +257,21 @@ static inline __attribute__((always_inline)) void log_verdict(uint32_t slot, uin
 	line->bit_errors = bit_errors;
 }
 
+// Passes over packets that have left the queue, some at once.
+static inline __attribute__((always_inline)) void pass_departures(struct entry *entry, uint64_t now, uint64_t step)
+{
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_STEPS; i++) {
+		uint64_t last = entry->head + step - 1;
+		uint32_t at = (uint32_t)(entry->ring_offset + (last & entry->ring_mask));
+		struct departure *departure = map_lookup(&departures, &at);
+		if (!departure || last >= entry->tail || departure->at_ns > now)
+			return;
+		entry->backlog_bytes = entry->passed_bytes - departure->bytes;
+		entry->head += step;
+	}
+}
+
 // Forgets the packets that have left the queue by now.
 static inline __attribute__((always_inline)) void expire(struct entry *entry, uint64_t now)
 {
@@ -218,15 +280,90 @@ static inline __attribute__((always_inline)) void expire(struct entry *entry, ui
 		entry->backlog_bytes = 0;
 		return;
 	}
+	pass_departures(entry, now, MAX_STEPS * MAX_STEPS);
+	pass_departures(entry, now, MAX_STEPS);
+	pass_departures(entry, now, 1);
+}
+
+static inline __attribute__((always_inline)) struct stretch *stretch_at(struct entry *entry, uint64_t number)
+{
+	uint32_t at = (uint32_t)(entry->stretch_offset + number);
+	return number < entry->stretch_count ? map_lookup(&stretches, &at) : 0;
+}
+
+static inline __attribute__((always_inline)) void pass_stretches(struct entry *entry, int64_t t_ns, uint64_t step)
+{
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < MAX_EXPIRIES; i++) {
-		uint32_t at = (uint32_t)(entry->ring_offset + (entry->head & entry->ring_mask));
-		struct departure *departure = map_lookup(&departures, &at);
-		if (!departure || departure->at_ns > now)
+	for (int i = 0; i < MAX_STEPS; i++) {
+		struct stretch *stretch = stretch_at(entry, entry->stretch_at + step - 1);
+		if (!stretch || t_ns < (int64_t)stretch->to_ns)
 			return;
-		entry->backlog_bytes -= departure->bytes;
-		entry->head += 1;
+		entry->stretch_at += step;
 	}
+}
+
+// The first stretch, from one on, whose sum is at least so much.
+static inline __attribute__((always_inline)) uint64_t with_sum(struct entry *entry, uint64_t from, uint64_t sum, uint64_t rest)
+{
+	entry->low = from;
+	entry->high = entry->stretch_count;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_HALVINGS; i++) {
+		uint64_t low = entry->low, high = entry->high, middle = (low + high) / 2;
+		struct stretch *stretch = low < high ? stretch_at(entry, middle) : 0;
+		if (!stretch)
+			break;
+		if (stretch->sum < sum || (stretch->sum == sum && stretch->rest < rest))
+			entry->low = middle + 1;
+		else
+			entry->high = middle;
+	}
+	return entry->low;
+}
+
+// When a packet that is offered now leaves, where instants let so many bytes leave. What was let before now, and not used, is lost.
+static inline __attribute__((always_inline)) uint64_t let_leave_at(struct entry *entry, int64_t t_ns, uint64_t bytes)
+{
+	struct stretch *before = entry->stretch_at ? stretch_at(entry, entry->stretch_at - 1) : 0;
+	if (before && before->sum > entry->used_bytes)
+		entry->used_bytes = before->sum;
+	entry->used_bytes += bytes;
+	struct stretch *instant = stretch_at(entry, with_sum(entry, entry->stretch_at, entry->used_bytes, 0));
+	return instant ? instant->to_ns : 0;
+}
+
+// When the last of so many bits leaves that begin to leave at `start_ns`, where the rate changes: when its integral over time has
+// grown by them, and then up to a whole nanosecond. Before the epoch the first rate holds.
+static inline __attribute__((always_inline)) uint64_t leaves_at(struct entry *entry, uint64_t now, uint64_t start_ns, uint64_t bits)
+{
+	uint64_t from_ns = entry->in_chances ? now : start_ns;
+	int64_t before_epoch = -(int64_t)FOR_EVER_NS, t_ns = entry->epoch_ns ? (int64_t)(from_ns - entry->epoch_ns) : before_epoch;
+
+	pass_stretches(entry, t_ns, MAX_STEPS * MAX_STEPS);
+	pass_stretches(entry, t_ns, MAX_STEPS);
+	pass_stretches(entry, t_ns, 1);
+	if (entry->in_chances && t_ns >= 0)
+		return entry->epoch_ns + let_leave_at(entry, t_ns, bits / 8);
+	uint64_t left = bits * NS_PER_S, first_rate = entry->rate_bytes_per_s * 8;
+	if (entry->in_chances)
+		return start_ns + (left + first_rate - 1) / first_rate;
+	struct stretch *stretch = stretch_at(entry, entry->stretch_at);
+	if (!stretch)
+		return start_ns;
+	uint64_t has_ns = stretch->to_ns - (uint64_t)t_ns;
+	if (stretch->bits_per_s) {
+		uint64_t needs_ns = (left + stretch->bits_per_s - 1) / stretch->bits_per_s;
+		if (needs_ns <= has_ns)
+			return start_ns + needs_ns;
+		left -= has_ns * stretch->bits_per_s;
+	}
+	uint64_t rest = stretch->rest + left % NS_PER_S, sum = stretch->sum + left / NS_PER_S + rest / NS_PER_S;
+	uint64_t last = with_sum(entry, entry->stretch_at + 1, sum, rest % NS_PER_S);
+	struct stretch *before = stretch_at(entry, last - 1), *ends_in = stretch_at(entry, last);
+	if (!before || !ends_in || !ends_in->bits_per_s)
+		return start_ns;
+	left = (sum - before->sum) * NS_PER_S + rest % NS_PER_S - before->rest;
+	return entry->epoch_ns + before->to_ns + (left + ends_in->bits_per_s - 1) / ends_in->bits_per_s;
 }
 
 SEC("tc/entering") int entering(struct __sk_buff *skb)
@@ -260,14 +397,22 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	}
 	// The serialiser's own arithmetic (netem's rate): a packet leaves one packet time after the one before it, or after now.
 	uint64_t start = entry->last_departure_ns > now ? entry->last_departure_ns : now;
-	entry->last_departure_ns = start + bytes * NS_PER_S / entry->rate_bytes_per_s;
+	if (entry->stretch_count) {
+		// The kernel's fq holds it until then; at equal times, and of control priority, it would not keep the order.
+		uint64_t due_ns = leaves_at(entry, now, start, bytes * 8);
+		entry->last_departure_ns = due_ns > start ? due_ns : start + 1;
+		skb->tstamp = entry->last_departure_ns;
+		skb->priority = 0;
+	} else {
+		entry->last_departure_ns = start + bytes * NS_PER_S / entry->rate_bytes_per_s;
+	}
 	if (line)
 		line->due_ns = entry->last_departure_ns;
 	uint32_t at = (uint32_t)(entry->ring_offset + (entry->tail & entry->ring_mask));
 	struct departure *departure = map_lookup(&departures, &at);
 	if (departure) {
 		departure->at_ns = entry->last_departure_ns;
-		departure->bytes = bytes;
+		departure->bytes = entry->passed_bytes += bytes;
 		entry->tail += 1;
 		entry->backlog_bytes += bytes;
 	}
@@ -284,41 +429,187 @@ SEC("tc/leaving") int leaving(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
-// Walks the gap vector over a packet of `bits` bits on the wire, of which `body_bits` are in the frame's body and can be
-// flipped; returns the number of errors in it and leaves the distance to the next one.
-//
-// Position and count live in the map and not in variables: the verifier then sees the same state in every turn of the loop and
-// need not follow each path through all of them.
-static inline __attribute__((always_inline)) uint32_t walk_errors(struct __sk_buff *skb, struct arrival *arrival, uint64_t bits, uint64_t body_bits)
+static inline __attribute__((always_inline)) struct step *step_at(struct course *course, uint64_t number)
 {
-	arrival->packet_errors = 0;
+	uint32_t at = (uint32_t)(course->offset + number);
+	return number < course->count ? map_lookup(&steps, &at) : 0;
+}
+
+static inline __attribute__((always_inline)) void pass_steps(struct course *course, uint64_t t_ns, uint64_t many)
+{
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < MAX_ERRORS_PER_PACKET; i++) {
-		uint64_t position = arrival->bits_to_error;
-		if (position >= bits)
+	for (int i = 0; i < MAX_STEPS; i++) {
+		struct step *step = step_at(course, course->at + many);
+		if (!step || t_ns < step->from_ns)
+			return;
+		course->at += many;
+	}
+}
+
+// The step that holds at a time on the monotonic clock; before the epoch the first one.
+static inline __attribute__((always_inline)) struct step *step_of(struct course *course, uint64_t epoch_ns, uint64_t now)
+{
+	if (epoch_ns && now >= epoch_ns) {
+		pass_steps(course, now - epoch_ns, MAX_STEPS * MAX_STEPS);
+		pass_steps(course, now - epoch_ns, MAX_STEPS);
+		pass_steps(course, now - epoch_ns, 1);
+	}
+	return step_at(course, course->at);
+}
+
+// Stage 2 where the delay changes. The kernel's fq holds the packet until its time, and a packet is never to arrive before the one
+// that left before it, unless it may.
+SEC("tc/delaying") int delaying(struct __sk_buff *skb)
+{
+	uint32_t slot = skb->ifindex - FIRST_IFINDEX;
+	struct passage *passage = map_lookup(&passages, &slot);
+	if (!passage || !passage->delays.count)
+		return TC_ACT_OK;
+	if (passage->may_reorder && skb->mark != DELAY_MARK) {
+		// fq looks at the first packet of a flow only, and a socket's packets are one: a copy is no socket's.
+		skb->mark = DELAY_MARK;
+		clone_redirect(skb, skb->ifindex, 0);
+		return TC_ACT_STOLEN;
+	}
+	uint64_t now = ktime_get_ns();
+	struct step *step = step_of(&passage->delays, passage->epoch_ns, now);
+	if (!step)
+		return TC_ACT_OK;
+	uint64_t delay_ns = step->value;
+	struct step *next = step_at(&passage->delays, passage->delays.at + 1);
+	if (passage->is_linear && next && passage->epoch_ns && now >= passage->epoch_ns) {
+		// Planning makes the pieces so short that the products fit.
+		uint64_t since_ns = now - passage->epoch_ns - step->from_ns, lasts_ns = next->from_ns - step->from_ns;
+		if (next->value >= step->value)
+			delay_ns += (next->value - step->value) * since_ns / lasts_ns;
+		else
+			delay_ns -= (step->value - next->value) * since_ns / lasts_ns;
+	}
+	uint64_t due_ns = now + delay_ns;
+	if (passage->may_reorder) {
+		skb->mark = 0;
+		set_hash(skb, (uint32_t)++passage->packets); // a flow of its own
+	} else if (due_ns <= passage->last_ns)
+		due_ns = passage->last_ns + 1;
+	passage->last_ns = due_ns;
+	skb->tstamp = due_ns;
+	skb->priority = 0;
+	return TC_ACT_OK;
+}
+
+// How many of the ascending numbers are below a value. As in other loops here, what changes lives in the map and not in variables:
+// the verifier then sees the same state in every turn and need not follow each path through all of them.
+static inline __attribute__((always_inline)) uint64_t below(struct arrival *arrival, uint64_t offset, uint64_t count, uint64_t value)
+{
+	arrival->low = 0;
+	arrival->high = count;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_HALVINGS; i++) {
+		uint64_t low = arrival->low, high = arrival->high, middle = (low + high) / 2;
+		uint32_t at = (uint32_t)(offset + middle);
+		uint64_t *number = map_lookup(&places, &at);
+		if (low >= high || !number)
 			break;
-		if (arrival->action == ACTION_FLIP && position < body_bits) {
-			uint32_t offset = ETHERNET_HEADER_BYTES + (uint32_t)(position >> 3);
+		if (*number < value)
+			arrival->low = middle + 1;
+		else
+			arrival->high = middle;
+	}
+	return arrival->low;
+}
+
+static inline __attribute__((always_inline)) uint64_t number_at(uint64_t at)
+{
+	uint32_t place = (uint32_t)at;
+	uint64_t *number = map_lookup(&places, &place);
+	return number ? *number : 0;
+}
+
+// For how much of the channel's clock it was in the bad state, up to a time. Where the spells begin stands first, and behind it the
+// sums of those before each, and of all.
+static inline __attribute__((always_inline)) uint64_t bad_until(struct arrival *arrival, uint64_t time)
+{
+	uint64_t sums = arrival->spell_offset + arrival->spell_count;
+	uint64_t turns = time / arrival->spell_period, rest = time % arrival->spell_period;
+	uint64_t begun = below(arrival, arrival->spell_offset, arrival->spell_count, rest), all = turns * number_at(sums + arrival->spell_count);
+	if (!begun)
+		return all;
+	uint64_t before = number_at(sums + begun - 1), length = number_at(sums + begun) - before;
+	uint64_t inside = rest - number_at(arrival->spell_offset + begun - 1);
+	return all + before + (inside < length ? inside : length);
+}
+
+// How many bits of a packet meet the bad state. Spells in time count as the channel is when the packet arrives.
+static inline __attribute__((always_inline)) uint64_t bad_bits(struct arrival *arrival, uint64_t bits, uint64_t now)
+{
+	if (!arrival->spell_count)
+		return 0;
+	if (arrival->spells_in_time) {
+		uint64_t t_ns = arrival->epoch_ns && now > arrival->epoch_ns ? now - arrival->epoch_ns : 0;
+		return bad_until(arrival, t_ns + 1) > bad_until(arrival, t_ns) ? bits : 0;
+	}
+	uint64_t start = arrival->channel_bits;
+	arrival->channel_bits = start + bits;
+	return bad_until(arrival, start + bits) - bad_until(arrival, start);
+}
+
+// Flips the bits of a packet that `bits` of a track make wrong, of which the first is the packet's bit `first`.
+static inline __attribute__((always_inline)) void flip(struct __sk_buff *skb, struct track *track, uint64_t first, uint64_t bits, uint64_t body_bits)
+{
+	uint64_t at = track->at, position = track->position;
+#pragma clang loop unroll(disable)
+	for (int i = 0; i < MAX_FLIPS; i++) {
+		uint64_t place = number_at(track->offset + track->at) - track->position;
+		if (place >= bits)
+			break;
+		if (first + place < body_bits) {
+			uint32_t offset = ETHERNET_HEADER_BYTES + (uint32_t)((first + place) >> 3);
 			uint8_t byte = 0;
 			skb_load(skb, offset, &byte, 1);
-			byte ^= 0x80 >> (position & 7);
+			byte ^= 0x80 >> ((first + place) & 7);
 			skb_store(skb, offset, &byte, 1, 0);
 		}
-		arrival->packet_errors += 1;
-		arrival->gap_at += 1;
-		if (arrival->gap_at >= arrival->gap_count) {
-			arrival->gap_at = 1; // the first gap leads to the first error, once; the others repeat
-			arrival->vector_wraps += 1;
+		track->at += 1;
+		if (track->at >= track->count) {
+			track->at = 1; // the last place is the first one of the next turn
+			track->position -= track->period;
 		}
-		uint32_t at = (uint32_t)(arrival->gap_offset + arrival->gap_at);
-		uint64_t *gap = map_lookup(&gaps, &at);
-		if (!gap)
-			break;
-		arrival->bits_to_error = position + *gap; // a distance from one error to the next, at least 1
 	}
-	arrival->bits_to_error = arrival->bits_to_error > bits ? arrival->bits_to_error - bits : 0;
-	arrival->bit_errors += arrival->packet_errors;
-	return (uint32_t)arrival->packet_errors;
+	track->at = at;
+	track->position = position;
+}
+
+// Moves a track on by so many bits of a packet; `wrong_bits` counts the errors that it passes.
+static inline __attribute__((always_inline)) void walk(struct __sk_buff *skb, struct arrival *arrival, struct track *track, uint64_t first, uint64_t bits,
+						       uint64_t body_bits)
+{
+	if (!track->count || !bits)
+		return;
+	uint64_t end = track->position + bits, at = track->at;
+	if ((int64_t)(end - number_at(track->offset + at)) <= 0) {
+		track->position = end;
+		return;
+	}
+	if (arrival->action == ACTION_FLIP)
+		flip(skb, track, first, bits, body_bits);
+	uint64_t turns = (end - 1) / track->period;
+	track->position = (end - 1) % track->period + 1;
+	track->at = below(arrival, track->offset, track->count - 1, track->position);
+	arrival->vector_wraps += turns;
+	arrival->wrong_bits += turns * (track->count - 1) + track->at - at;
+}
+
+// Walks the errors over a packet of `bits` bits on the wire, of which `body_bits` are in the frame's body and can be flipped;
+// returns how many are wrong. Of a packet that meets both states the bits of the good one come first.
+static inline __attribute__((always_inline)) uint32_t walk_errors(struct __sk_buff *skb, struct arrival *arrival, uint64_t bits, uint64_t body_bits,
+								  uint64_t now)
+{
+	uint64_t bad = bad_bits(arrival, bits, now);
+	arrival->wrong_bits = 0;
+	walk(skb, arrival, &arrival->tracks[0], 0, bits - bad, body_bits);
+	walk(skb, arrival, &arrival->tracks[1], bits - bad, bad, body_bits);
+	arrival->bit_errors += arrival->wrong_bits;
+	return (uint32_t)arrival->wrong_bits;
 }
 
 // Passes over windows that have ended, some at once; their ends ascend.
@@ -392,7 +683,7 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 	uint64_t body = skb->len - ETHERNET_HEADER_BYTES;
 	uint64_t bytes = (uint64_t)((int64_t)body + arrival->overhead_bytes);
 	uint64_t now = ktime_get_ns();
-	uint32_t errors = 0, mark = imprint_of(skb);
+	uint32_t mark = imprint_of(skb);
 
 	if (skb->mark == DUPLICATE_MARK) {
 		// The second copy comes in here again, and has been through the channel.
@@ -406,8 +697,12 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 	}
 	arrival->seen_packets += 1;
 	// The bits pass the channel whatever else happens to the packet, so the vector moves on first.
-	if (arrival->gap_count)
-		errors = walk_errors(skb, arrival, bytes * 8, body * 8);
+	uint64_t bits = bytes * 8;
+	struct step *weight = arrival->weights.count ? step_of(&arrival->weights, arrival->epoch_ns, now) : 0;
+	if (weight)
+		// Places count in parts of a bit here: a smaller error rate is a packet of fewer of them.
+		bits *= weight->value;
+	uint32_t errors = walk_errors(skb, arrival, bits, body * 8, now);
 	uint32_t verdict = 0;
 	if (in_outage(arrival, now)) {
 		verdict = VERDICT_OUTAGE;

@@ -1,4 +1,4 @@
-"""Captures as arrays: a pcap file in, packets and TCP connections out.
+"""Captures as arrays: a pcap file in, packets out.
 
 Reads classic pcap (micro- and nanoseconds, both byte orders) over Ethernet, raw IP and Linux cooked capture. Only
 headers are looked at, so a short snap length loses nothing. IPv6 and other protocols are counted, not read. Sources:
@@ -7,29 +7,18 @@ the pcap file format (draft-ietf-opsawg-pcap), RFC 791 §3.1, RFC 9293 §3.1, RF
 
 from __future__ import annotations
 
-import ipaddress
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
+from scpslab.measure.connections import ABSENT, UDP, Bools, Ints, Seen, has_tcp_header
 from scpslab.measure.pcapng import Frame, Interface, written
-
-Ints: TypeAlias = npt.NDArray[np.int64]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
-TCP, UDP, SCPS_TP = 6, 17, 106
-# SCPS-TP (uncompressed) has the header of TCP (CCSDS 714.0-B-2); 106 is the protocol number that implementations use
-# for it.
-TCP_HEADERS = (TCP, SCPS_TP)
-ABSENT = -1  # in arrays of option values that a packet may lack
 
 # Magic number read as little endian: (byte order, nanoseconds per unit of the fraction).
 MAGICS = {0xA1B2C3D4: ("<", 1000), 0xD4C3B2A1: (">", 1000), 0xA1B23C4D: ("<", 1), 0x4D3CB2A1: (">", 1)}
@@ -65,100 +54,35 @@ class PacketRecords:
 
 @dataclass(frozen=True)
 class IpHeaders:
-    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1), `start`
-    the header's place in the file.
-    """
+    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
 
     record: Ints
-    start: Ints
     ip_bytes: Ints
+    id_: Ints
     protocol: Ints
     source: Ints
     destination: Ints
 
 
-@dataclass(frozen=True)
-class Packets:
-    """TCP, SCPS-TP and UDP packets over IPv4, n of them in file order; every array is int64[n] unless stated.
-
-    `frame` counts from 1, as in Wireshark; `t_ns` since 1970; `ip_bytes` the packet's IP length; addresses as numbers;
-    `payload_bytes` without IP, TCP and UDP headers;
-    `seq`, `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the
-    option is absent. SACK blocks stand apart, m of them: block i belongs to packet `sack_packet[i]` and covers
-    [`sack_left[i]`, `sack_right[i]`).
-    """
-
-    frame: Ints
-    t_ns: Ints
-    ip_bytes: Ints
-    protocol: Ints
-    source: Ints
-    destination: Ints
-    source_port: Ints
-    destination_port: Ints
-    payload_bytes: Ints
-    seq: Ints
-    ack: Ints
-    flags: Ints
-    window: Ints
-    timestamp: Ints
-    timestamp_echo: Ints
-    window_scale: Ints
-    mss_bytes: Ints
-    sack_packet: Ints
-    sack_left: Ints
-    sack_right: Ints
-    unread_packets: int
-    is_truncated: bool
-
-
-@dataclass(frozen=True)
-class Connection:
-    """One TCP (or SCPS-TP) connection, n packets in capture order.
-
-    Client: who sent the first SYN (without one: who sent more payload). `t_s` float64[n], seconds since the epoch given
-    (else since the first packet); `packet` int64[n] its place in the arrays of Packets; `from_client` bool[n]; `seq`
-    and `ack` int64[n], unwrapped and relative: byte 0 is the first payload byte, so a SYN has
-    -1 and an `ack` of k says that k bytes arrived; -1 stands for a packet without ACK. `window_bytes` int64[n] is
-    scaled.
-    SACK blocks as in Packets, relative like `ack`.
-    """
-
-    client_ip: str
-    client_port: int
-    server_ip: str
-    server_port: int
-    t_s: Floats
-    packet: Ints
-    from_client: Bools
-    seq: Ints
-    payload_bytes: Ints
-    ack: Ints
-    flags: Ints
-    window_bytes: Ints
-    timestamp: Ints
-    timestamp_echo: Ints
-    ip_bytes: Ints
-    sack_packet: Ints
-    sack_left: Ints
-    sack_right: Ints
-    is_window_scale_known: bool
-
-
-def read_packets(path: Path) -> Packets:
+def read_packets(path: Path) -> Seen:
     """The packets of a capture file; a last record cut short is left out and `is_truncated` set.
 
     Raises:
         ResultError: the file cannot be read or is no pcap file of a kind named above.
     """
+    return decode(read_capture(path))
+
+
+def read_capture(path: Path) -> PacketRecords:
+    """Every whole record of a capture file; as `read_packets`."""
     try:
-        content = path.read_bytes()
+        content = content_of(path, LARGEST_FILE)
     except OSError as error:
-        raise ResultError(f"{path}: {error.strerror}; expected a capture file.") from error
-    return parse_packets(content, str(path))
+        raise ResultError(f"{path}: found {error.strerror}; expected a capture file.") from error
+    return read_records(content, str(path))
 
 
-def parse_packets(content: bytes, where: str) -> Packets:
+def parse_packets(content: bytes, where: str) -> Seen:
     """As `read_packets`, from bytes; `where` names them in errors."""
     return decode(read_records(content, where))
 
@@ -250,15 +174,15 @@ def read_ip_headers(records: PacketRecords) -> IpHeaders:
     network = network[chosen]
     return IpHeaders(
         record=chosen,
-        start=network,
         ip_bytes=octets.u16(network + 2),
+        id_=octets.u16(network + 4),
         protocol=octets.u8(network + 9),
         source=octets.u32(network + 12),
         destination=octets.u32(network + 16),
     )
 
 
-def decode(records: PacketRecords) -> Packets:
+def decode(records: PacketRecords) -> Seen:
     """The packets among the records."""
     content, t_ns = records.content, records.t_ns
     octets = _Bytes(content)
@@ -269,7 +193,7 @@ def decode(records: PacketRecords) -> Packets:
     transport = network + ip_header
     # A fragment other than the first has no transport header.
     is_first = octets.u16(network + 6) & 0x1FFF == 0
-    is_tcp = _has_tcp_header(protocol)
+    is_tcp = has_tcp_header(protocol)
     header_least = np.where(is_tcp, 20, 8)
     keep = is_ip & is_first & (ip_header >= 20) & (is_tcp | (protocol == UDP)) & (transport + header_least <= end)
     keep &= ip_bytes >= ip_header + header_least
@@ -279,7 +203,7 @@ def decode(records: PacketRecords) -> Packets:
     ip_bytes, protocol, is_tcp = ip_bytes[chosen], protocol[chosen], is_tcp[chosen]
     tcp_header = np.where(is_tcp, np.maximum((octets.u8(transport + 12) >> 4) * 4, 20), 8)
     options = _options(content, octets, transport + 20, np.minimum(transport + tcp_header, end), is_tcp)
-    return Packets(
+    return Seen(
         frame=chosen + 1,
         t_ns=t_ns[chosen],
         ip_bytes=ip_bytes,
@@ -299,12 +223,7 @@ def decode(records: PacketRecords) -> Packets:
     )
 
 
-def _has_tcp_header(protocol: Ints) -> Bools:
-    # As np.isin, which takes ten times as long.
-    return np.asarray((protocol == TCP) | (protocol == SCPS_TP))
-
-
-def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Bools) -> dict[str, Ints]:
+def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Bools) -> dict[str, Any]:
     """The TCP options an analysis uses.
 
     The patterns of timestamps and SACK blocks, as Linux writes them, are read in one go, everything else packet by
@@ -356,112 +275,6 @@ def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Boo
         "sack_left": table[:, 1],
         "sack_right": table[:, 2],
     }
-
-
-def split_connections(packets: Packets, epoch_realtime_ns: int | None = None) -> list[Connection]:
-    """The TCP connections of a capture, by the time of their first packet; `t_s` counts from the epoch given, else from
-    the first packet.
-    """
-    chosen = np.flatnonzero(_has_tcp_header(packets.protocol))
-    if not len(chosen):
-        return []
-    near = packets.source[chosen] << 16 | packets.source_port[chosen]
-    far = packets.destination[chosen] << 16 | packets.destination_port[chosen]
-    pair = np.stack([np.minimum(near, far), np.maximum(near, far)], axis=1)
-    _, first, label = np.unique(pair, axis=0, return_index=True, return_inverse=True)
-    zero_ns = int(packets.t_ns[0]) if epoch_realtime_ns is None else epoch_realtime_ns
-    groups = sorted(range(len(first)), key=lambda group: int(first[group]))
-    return [_connection(packets, chosen[label.reshape(-1) == group], zero_ns) for group in groups]
-
-
-def _connection(packets: Packets, chosen: Ints, zero_ns: int) -> Connection:
-    near = packets.source[chosen] << 16 | packets.source_port[chosen]
-    flags, payload = packets.flags[chosen], packets.payload_bytes[chosen]
-    opening = np.flatnonzero(flags & (SYN | ACK) == SYN)
-    if len(opening):
-        client = int(near[opening[0]])
-    else:
-        names = np.unique(near)
-        client = int(max(names.tolist(), key=lambda name: (int(payload[near == name].sum()), -name)))
-    from_client = near == client
-    server = next(
-        (int(name) for name in (packets.destination[chosen] << 16 | packets.destination_port[chosen])[from_client][:1]),
-        client,
-    )
-
-    seq, ack = np.zeros(len(chosen), dtype=np.int64), np.full(len(chosen), ABSENT, dtype=np.int64)
-    raw_seq, raw_ack = packets.seq[chosen], packets.ack[chosen]
-    bases = {
-        side: _first_byte(raw_seq[from_client == side], payload[from_client == side], flags[from_client == side])
-        for side in (True, False)
-    }
-    scale = {side: _scale(packets.window_scale[chosen], flags, from_client == side) for side in (True, False)}
-    is_scaled = scale[True] != ABSENT and scale[False] != ABSENT
-    window = packets.window[chosen].copy()
-    for side in (True, False):
-        mine = from_client == side
-        seq[mine] = _unwrap(raw_seq[mine], bases[side])
-        acking = mine & (flags & ACK != 0)
-        ack[acking] = _unwrap(raw_ack[acking], bases[not side])
-        if is_scaled:
-            # RFC 7323 §2.2: the window of a SYN is never scaled.
-            window[mine & (flags & SYN == 0)] <<= scale[side]
-
-    place = np.full(len(packets.t_ns), ABSENT, dtype=np.int64)
-    place[chosen] = np.arange(len(chosen))
-    sacks = np.flatnonzero(place[packets.sack_packet] != ABSENT)
-    owner = place[packets.sack_packet[sacks]]
-    return Connection(
-        client_ip=str(ipaddress.IPv4Address(client >> 16)),
-        client_port=client & 0xFFFF,
-        server_ip=str(ipaddress.IPv4Address(server >> 16)),
-        server_port=server & 0xFFFF,
-        t_s=(packets.t_ns[chosen] - zero_ns) / 1e9,
-        packet=chosen,
-        from_client=from_client,
-        seq=seq,
-        payload_bytes=payload,
-        ack=ack,
-        flags=flags,
-        window_bytes=window,
-        timestamp=packets.timestamp[chosen],
-        timestamp_echo=packets.timestamp_echo[chosen],
-        ip_bytes=packets.ip_bytes[chosen],
-        sack_packet=owner,
-        sack_left=ack[owner] + _signed(packets.sack_left[sacks] - raw_ack[owner]),
-        sack_right=ack[owner] + _signed(packets.sack_right[sacks] - raw_ack[owner]),
-        is_window_scale_known=is_scaled or bool(np.any(flags & SYN)),
-    )
-
-
-def _signed(difference: Ints) -> Ints:
-    """Differences of sequence numbers as RFC 9293 §3.4 compares them: modulo 2^32, the nearer way round."""
-    return (difference + 2**31) % 2**32 - 2**31
-
-
-def _unwrap(numbers: Ints, base: int | None) -> Ints:
-    """Sequence numbers as distances from `base` (None: from the first of them) that do not wrap."""
-    if not len(numbers):
-        return numbers
-    first = numbers[:1] - (int(numbers[0]) if base is None else base)
-    return np.cumsum(_signed(np.concatenate([first, np.diff(numbers)])))
-
-
-def _first_byte(seq: Ints, payload: Ints, flags: Ints) -> int | None:
-    """Sequence number of one side's first payload byte: the one after its SYN, else the lowest seen."""
-    syn = np.flatnonzero(flags & SYN)
-    if len(syn):
-        return (int(seq[syn[0]]) + 1) % 2**32
-    data = seq[payload > 0] if np.any(payload > 0) else seq[:1]
-    if not len(data):
-        return None
-    return (int(data[0]) + int(_unwrap(data, None).min())) % 2**32
-
-
-def _scale(scale: Ints, flags: Ints, mine: Bools) -> int:
-    """Window shift that one side announced on its SYN, -1 for none."""
-    syn = np.flatnonzero(mine & (flags & SYN != 0))
-    return int(scale[syn[0]]) if len(syn) else ABSENT
 
 
 def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str]) -> bytes:

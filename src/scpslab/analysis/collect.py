@@ -6,6 +6,7 @@ of their families. A cell that did not complete keeps its row with empty metrics
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,17 +89,12 @@ def columns_of(plans: Iterable[Plan]) -> tuple[str, ...]:
 
 
 def columns_by_workload(plan: Plan) -> dict[tuple[str, str], str]:
-    """From each workload of a cell and metric that it has to the column: the bare name for the first workload in the
-    plan that has the metric, `<workload>_<metric>` for the others.
+    """From each workload of a cell and metric that it has to the column: the bare name where no other workload has the
+    metric, else `<workload>_<metric>`.
     """
-    place = {workload.name: number for number, workload in enumerate(plan.cell.workloads)}
-    owners: dict[str, str] = {}
-    names: dict[tuple[str, str], str] = {}
-    for family, workload in sorted(_pairs(plan), key=lambda pair: place[pair[1].name]):
-        own = workload.name
-        for metric in (column.name for column in family.columns):
-            names[own, metric] = metric if owners.setdefault(metric, own) == own else f"{own}_{metric}"
-    return names
+    owned = [(workload.name, column.name) for family, workload in _pairs(plan) for column in family.columns]
+    owners = Counter(metric for _, metric in owned)
+    return {(own, metric): metric if owners[metric] == 1 else f"{own}_{metric}" for own, metric in owned}
 
 
 def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lambda _: None) -> str:
@@ -124,8 +120,8 @@ def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lamb
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
-    """All metrics of one cell by column name, of captures that are read once."""
-    cell = replace(cell, captures={})
+    """All metrics of one cell by column name, of packets that are read once."""
+    cell = replace(cell, views={})
     values: dict[str, Value] = {}
     names = columns_by_workload(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}

@@ -26,6 +26,8 @@ from scpslab.plan.events import LinkStep
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
+# Of a ratio that is printed.
+RATIO_DIGITS = 3
 COMPLETION = "completion_pct"
 # Numbers that follow from another: to compare them too would only make the correction harder.
 FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s", "utilization": "transfer_s"}
@@ -81,8 +83,12 @@ class Pair:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the difference is more than spread, all comparisons considered."""
-        return self.p_holm is not None and self.p_holm < SIGNIFICANT
+        """Whether the difference is more than spread, all comparisons considered, and large enough to be seen: a ratio
+        that is printed as 1 is none.
+        """
+        ratio = self.effect.ratio
+        is_seen = ratio is None or f"{ratio.number:.{RATIO_DIGITS}g}" != "1"
+        return is_seen and self.p_holm is not None and self.p_holm < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,7 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
     chosen = [summarise(run, by, asked).metrics for run in runs]
-    wanted = asked or _independent(name for name in chosen[0] if all(name in run.metrics for run in runs))
+    wanted = asked or _independent(name for name in chosen[0] if all(name in run.names for run in runs))
     names = _names(runs)
     sides = [Side(name, run.rows, plans_of(run)) for name, run in zip(names, runs, strict=True)]
     comparison = _compare(sides, by, [name for name in shared if name not in by], wanted, options)

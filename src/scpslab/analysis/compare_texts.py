@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from scpslab.analysis.compare import SIGNIFICANT, Comparison, Differing, Key, Pair
+from scpslab.analysis.compare import RATIO_DIGITS, SIGNIFICANT, Comparison, Differing, Key, Pair
 from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
-from scpslab.analysis.table import with_interval
+from scpslab.analysis.table import of_mixture, with_interval
 
 FORMAT = 2
 # So many settings that differ, or points, are named; --format json has all.
@@ -92,11 +93,7 @@ def _notes(comparison: Comparison) -> list[str]:
     ]
     if comparison.is_same:
         notes.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
-    if comparison.pooled:
-        notes.append(
-            f"taken together: all values of {', '.join(comparison.pooled)}. The numbers are of the mixture, not of "
-            "repeats under one condition."
-        )
+    notes += of_mixture(comparison.pooled)
     notes += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
     notes += [
         f"not in every run: {', '.join(names)} of {name}"
@@ -152,29 +149,17 @@ def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
             f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
         )
     bounded = [pair for pair in comparison.pairs if pair.effect.least_p]
-    hopeless: dict[tuple[str, float], int] = {}
-    for pair in bounded:
-        least = pair.effect.least_p or 0.0
-        if least >= SIGNIFICANT:
-            hopeless[_number(pair), least] = hopeless.get((_number(pair), least), 0) + 1
+    hopeless = Counter((_number(pair), least) for pair in bounded if (least := pair.effect.least_p or 0) >= SIGNIFICANT)
     for (number, least), count in hopeless.items():
         yield (
             f"too few: with {number} the smallest possible p is {_p(least)}, so {_counted(count, 'comparison')} "
             "cannot be certain, whatever the values are."
         )
-    least_of_all = min(
-        (pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None), default=None
-    )
-    if least_of_all and least_of_all * tested >= SIGNIFICANT:
-        limit = SIGNIFICANT / tested
-        wanted = (
-            [f"{needed(least_signed_rank_p, limit)} pairs"] if any(pair.pairing.is_paired for pair in bounded) else []
-        )
-        wanted += (
-            [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"]
-            if any(not pair.pairing.is_paired for pair in bounded)
-            else []
-        )
+    known = [pair.effect.least_p for pair in comparison.pairs if pair.effect.least_p is not None]
+    if min(known, default=0.0) * tested >= SIGNIFICANT:
+        limit, paired = SIGNIFICANT / tested, {pair.pairing.is_paired for pair in bounded}
+        wanted = [f"{needed(least_signed_rank_p, limit)} pairs"] if True in paired else []
+        wanted += [f"{needed(lambda n: least_rank_sum_p(n, n), limit)} cells a side"] if False in paired else []
         advice = f"Take {' or '.join(wanted)}, or compare less (--metric, --by)."
         yield (
             f"too few: after correction for {_counted(tested, 'comparison')} no p can be below {SIGNIFICANT}. {advice}"
@@ -228,9 +213,8 @@ def _difference(estimate: Estimate | None, test: Method) -> str:
     if estimate is None:
         return NOTHING
     if test is Method.MEANS or estimate.low is None or estimate.high is None:
-        return with_interval(
-            Mean(2, estimate.number, None, None if estimate.high is None else estimate.high - estimate.number)
-        )
+        half = None if estimate.high is None else estimate.high - estimate.number
+        return with_interval(Mean(2, estimate.number, None, half))
     return f"{_digits(estimate.number)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
 
 
@@ -238,8 +222,12 @@ def _ratio(estimate: Estimate | None) -> str:
     if estimate is None:
         return NOTHING
     if estimate.low is None or estimate.high is None:
-        return f"{estimate.number:.3g}"
-    return f"{estimate.number:.3g} [{estimate.low:.3g}, {estimate.high:.3g}]"
+        return _rounded(estimate.number)
+    return f"{_rounded(estimate.number)} [{_rounded(estimate.low)}, {_rounded(estimate.high)}]"
+
+
+def _rounded(ratio: float) -> str:
+    return f"{ratio:.{RATIO_DIGITS}g}"
 
 
 def _number(pair: Pair) -> str:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from scpslab.core.harmless import harmless
+from scpslab.core.names import is_formula
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,8 +68,8 @@ class Report:
 
     @property
     def csv(self) -> str:
-        """The records as CSV."""
-        return csv_text(self.records)
+        """The records as CSV; texts of a stranger's run are no formulas."""
+        return csv_text([[no_formula(one) if isinstance(one, str) else one for one in row] for row in self.records])
 
     @property
     def json(self) -> str:
@@ -95,7 +97,7 @@ def csv_text(rows: Iterable[Iterable[object]]) -> str:
 
 def no_formula(text: str) -> str:
     """The text as a cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if unicodedata.normalize("NFKC", text).startswith(("=", "+", "-", "@")) else text
+    return f"'{text}" if is_formula(text) else text
 
 
 def pages(templates: Path) -> Environment:
@@ -104,4 +106,16 @@ def pages(templates: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (the reason stands above)
 
     loader = FileSystemLoader([templates, Path(__file__).parent])
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+
+
+def _shown(value: object) -> object:
+    """A value of a page: what a file or a student wrote is shown harmlessly, our own markup as it is."""
+    return harmless(value) if type(value) is str else value

@@ -33,6 +33,7 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
 from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
+from scpslab.core.contents import content_of
 from scpslab.core.digests import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
@@ -396,8 +397,8 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
 
 def _yaml(path: Path) -> Mapping[str, object]:
     try:
-        fields = yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        fields = yaml.safe_load(content_of(path).decode()) if path.is_file() else {}
+    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())[:200]
         raise ResultError(f"{path}: {problem}; expected the scenario that was run. {AGAIN}") from error
     return fields if isinstance(fields, dict) else {}

@@ -8,21 +8,28 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from scpslab import plan as plans
-from scpslab.analysis.capture import Connection, Packets, read_packets, split_connections
+from scpslab.analysis.capture import read_packets
+from scpslab.analysis.viewpoints import capture_near
+from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError
 from scpslab.core.strict_json import JsonObject
+from scpslab.measure.connections import Connection, Floats, Seen, split_connections
+from scpslab.measure.packets import read
+from scpslab.measure.record import Record
 from scpslab.plan import Plan, PlanError
 from scpslab.plan.workloads import Traffic
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
 from scpslab.runs.cell import check_format, json_object
 from scpslab.runs.run import Manifest
 
+T = TypeVar("T")
 # A cell that is there counts as finished, whatever its files say.
 AFRESH = f"Remove the folder of the cell. {AGAIN}"
 
@@ -34,16 +41,32 @@ class Transfer(Traffic):
 
 
 @dataclass(frozen=True)
-class Capture:
-    """What a capture probe saw: packets, and their connections by the time of their first packet."""
+class View:
+    """What a place saw: packets, and their connections by the time of their first packet. `zero_ns`: the epoch among
+    the packets' times.
+    """
 
-    packets: Packets
-    epoch_realtime_ns: int | None
+    packets: Seen
+    zero_ns: int | None
 
     @cached_property
     def connections(self) -> list[Connection]:
         """As `split_connections` gives them."""
-        return split_connections(self.packets, self.epoch_realtime_ns)
+        return split_connections(self.packets, self.zero_ns)
+
+    @cached_property
+    def t_s(self) -> Floats:
+        """The packets' times since the epoch."""
+        return (self.packets.t_ns - (self.zero_ns or 0)) / 1e9
+
+    def connection(self, workload: Transfer) -> Connection | None:
+        """The TCP connection to the port of `workload` (the one with the most payload); None when it is not there."""
+        mine = [
+            connection
+            for connection in self.connections
+            if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
+        ]
+        return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 
 @dataclass(frozen=True)
@@ -52,8 +75,8 @@ class RunCell:
 
     `epoch_realtime_ns` is the instant that `t_s` = 0 stands for; None when the cell never got there.
 
-    `cut_short` has a sentence for each capture that was read and ends in the middle of a packet. `captures` are those
-    in memory; None: each is read whenever it is asked for.
+    `cut_short` has a sentence for each capture that was read and ends in the middle of a packet. `views` are those in
+    memory, and the record of packets; None: each is made whenever it is asked for.
     """
 
     folder: Path
@@ -62,7 +85,7 @@ class RunCell:
     reason: str
     epoch_realtime_ns: int | None
     cut_short: set[str] = field(default_factory=set, compare=False)
-    captures: dict[str, Capture | None] | None = field(default=None, compare=False)
+    views: dict[object, Any] | None = field(default=None, compare=False)
 
     @property
     def id(self) -> str:
@@ -78,7 +101,10 @@ class RunCell:
         path = CellFiles(self.folder).record(name)
         if not path.is_file():
             return []
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+        try:
+            lines = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace").split("\n")
+        except OSError as error:
+            raise ResultError(f"{path}: found {error.strerror}; expected one JSON object a line. {AFRESH}") from error
         records: list[JsonObject] = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -108,43 +134,47 @@ class RunCell:
         """The file of a capture probe, whether it is there or not."""
         return CellFiles(self.folder).capture(probe)
 
-    def capture(self, probe: str) -> Capture | None:
-        """What the capture probe `probe` saw; None when it left no file."""
-        if self.captures is None:
-            return self._read(probe)
-        if probe not in self.captures:
-            self.captures[probe] = self._read(probe)
-        return self.captures[probe]
+    @property
+    def record(self) -> Record | None:
+        """The record of its packets; None without one."""
+        return self._once("record", self._read_record)
 
-    def _read(self, probe: str) -> Capture | None:
+    def view(self, node: str, *, behind_queue: bool = False) -> View | None:
+        """What a node saw of the links: by the record of packets, or, at a serial line and without a record, by a
+        capture that saw all packets, on the node or on the monitor of its switch; None without any.
+
+        By the record, what it sent is seen as it left its sockets, or, `behind_queue`, its own queue, where captures
+        stand.
+        """
+        record = self.record
+        if record is not None and record.has(node):
+            return self._once((node, behind_queue), lambda: View(record.seen_at(node, behind_queue=behind_queue), 0))
+        return self.captured(node)
+
+    def captured(self, node: str) -> View | None:
+        """The same by a capture, which alone has the options of TCP; None without one."""
+        probe = capture_near(self.plan, node)
+        return self._once(probe.name, lambda: self._read_capture(probe.name)) if probe else None
+
+    def _once(self, key: object, make: Callable[[], T]) -> T:
+        if self.views is None:
+            return make()
+        if key not in self.views:
+            self.views[key] = make()
+        found: T = self.views[key]
+        return found
+
+    def _read_record(self) -> Record | None:
+        return Record(read(self.packets_file), self.plan.network) if self.packets_file.is_file() else None
+
+    def _read_capture(self, probe: str) -> View | None:
         path = self.capture_file(probe)
         if not path.is_file():
             return None
         packets = read_packets(path)
         if packets.is_truncated:
             self.cut_short.add(cut_short(path))
-        return Capture(packets, self.epoch_realtime_ns)
-
-    def packets(self, probe: str) -> Packets | None:
-        """The packets of a capture; None when there is none."""
-        capture = self.capture(probe)
-        return capture.packets if capture else None
-
-    def connections(self, probe: str) -> list[Connection]:
-        """The connections in a capture; none when there is none."""
-        capture = self.capture(probe)
-        return capture.connections if capture else []
-
-    def connection(self, probe: str, workload: Transfer) -> Connection | None:
-        """The TCP connection of `workload` in that capture (the one with the most payload); None when it is not
-        there.
-        """
-        mine = [
-            connection
-            for connection in self.connections(probe)
-            if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
-        ]
-        return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+        return View(packets, self.epoch_realtime_ns)
 
 
 def cut_short(path: Path) -> str:

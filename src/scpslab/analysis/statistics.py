@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
-
-import mpmath
+from typing import Any
 
 CONFIDENCE = 0.95
 # From so many values on a mean is shown with its interval: Student's t is 12.7 for two values and 4.3 for three.
@@ -254,10 +253,18 @@ def fisher_exact(first: tuple[int, int], second: tuple[int, int]) -> float:
     return sum(number for number in ways if number <= ways[first[0] - least]) / sum(ways)
 
 
+@cache
+def _special() -> Any:
+    """mpmath: importing it takes longer than most commands that need none of it."""
+    import mpmath  # noqa: PLC0415
+
+    return mpmath
+
+
 def _t_tail(degrees_of_freedom: float, t: float) -> float:
     """The probability that Student's t is beyond |t|, on one side."""
     share = degrees_of_freedom / (degrees_of_freedom + t * t)
-    return float(mpmath.betainc(degrees_of_freedom / 2, 0.5, 0, share, regularized=True)) / 2
+    return float(_special().betainc(degrees_of_freedom / 2, 0.5, 0, share, regularized=True)) / 2
 
 
 def _beta_quantile(a: int, b: int, share: float) -> float:
@@ -269,7 +276,7 @@ def _beta_share(a: int, b: int, x: float) -> float:
     mpmath takes seconds for thousands of trials and hours for a hundred thousand.
     """
     if a + b <= FEW or x in (0, 1):
-        return float(mpmath.betainc(a, b, 0, x, regularized=True))
+        return float(_special().betainc(a, b, 0, x, regularized=True))
     if x * (a + b + 2) > a + 1:
         return 1 - _beta_share(b, a, 1 - x)
     fraction = 1.0
@@ -284,7 +291,9 @@ def _beta_share(a: int, b: int, x: float) -> float:
 def _chi_square_quantile(degrees_of_freedom: int, tail: float) -> float:
     """The value that a chi-square number is beyond with the probability `tail`."""
     return _where(
-        lambda x: float(mpmath.gammainc(degrees_of_freedom / 2, x / 2, mpmath.inf, regularized=True)) - tail, 0.0, 16.0
+        lambda x: float(_special().gammainc(degrees_of_freedom / 2, x / 2, _special().inf, regularized=True)) - tail,
+        0.0,
+        16.0,
     )
 
 
@@ -293,7 +302,7 @@ def _where(function: Callable[[float], float], low: float, high: float) -> float
     while high > 1 and function(low) * function(high) > 0:
         low, high = high, 2 * high
     # The last steps are of the size of a float's last digit: what is reached then is as near as floats come.
-    return float(mpmath.findroot(function, (low, high), solver="anderson", tol=1e-32, maxsteps=100, verify=False))
+    return float(_special().findroot(function, (low, high), solver="anderson", tol=1e-32, maxsteps=100, verify=False))
 
 
 def _center(mean: Mean) -> float:

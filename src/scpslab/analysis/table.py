@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from pathlib import Path
+from typing import TypeAlias
 
-from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect
+from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect, columns_by_workload
 from scpslab.analysis.metrics.families import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.rows import Rows
+from scpslab.analysis.run import open_cell
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
+from scpslab.analysis.sweep import in_order
+from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.harmless import harmless
+from scpslab.core.strict_json import items, section, text
 from scpslab.runs import RunFolder
+from scpslab.runs.cell import json_object
 from scpslab.runs.store import own_store
 
 FORMAT = 1
@@ -32,24 +41,35 @@ HEADLINE = {
     "rtt_mean_ms": "mean round-trip time in milliseconds",
     "received": "echo replies that came back",
     "jitter_ms": "mean deviation of the transit time in milliseconds",
-    "lost_packets": "datagrams that did not arrive",
+    "lost_packets": "datagrams that did not arrive, by iperf3's receiver",
 }
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
 TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
+# From a workload of a cell and a metric to the column.
+Owned: TypeAlias = dict[tuple[str, str], str]
 # What is said of a mean in CSV and JSON.
 PARTS = ("mean", "sd", "ci95_half", "n")
 
 
 @dataclass(frozen=True)
 class Results:
-    """results.csv as read: column names in order, the swept axes among them, the metrics, and one row per cell."""
+    """results.csv as read: column names in order, the swept axes among them, the metrics, and one row per cell.
+
+    `owned`: the columns of each workload's metric, of which a cell has one. A row has it by `WORKLOAD_METRIC`, too.
+    """
 
     run_dir: Path
     columns: tuple[str, ...]
     axes: tuple[str, ...]
     metrics: tuple[str, ...]
     rows: tuple[ResultRow, ...]
+    owned: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What metrics may be called."""
+        return tuple(dict.fromkeys((*self.metrics, *map("_".join, self.owned))))
 
 
 @dataclass(frozen=True)
@@ -72,10 +92,10 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
     if rebuild or _is_stale(run_dir):
         collect(run_dir, warn, partial(Rows(own_store()).row, anew=rebuild))
     try:
-        with path.open(encoding="utf-8", errors="replace", newline="") as file:
-            reader = csv.DictReader(file)
-            columns = tuple(reader.fieldnames or ())
-            rows = tuple(ResultRow({name: row.get(name) or "" for name in columns}) for row in reader)
+        content = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace")
+        reader = csv.DictReader(io.StringIO(content, newline=""))
+        reader.fieldnames = columns = tuple(map(harmless, reader.fieldnames or ()))
+        rows = tuple(ResultRow({name: harmless(row.get(name) or "") for name in columns}) for row in reader)
     except (OSError, csv.Error) as error:
         raise ResultError(f"{path}: {error}; expected the table that this program writes. {DELETE}") from error
     if columns[: len(BEFORE_AXES)] != BEFORE_AXES or "reason" not in columns:
@@ -86,7 +106,37 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
     if "stack" in middle and (middle.index("stack") < len(axes) or len({row["stack"] for row in rows}) > 1):
         # An axis called stack stands among the axes; without one the column says what the plans say.
         axes = tuple(name for name in middle if name in axes or name == "stack")
-    return Results(run_dir, columns, axes, columns[columns.index("reason") + 1 :], rows)
+    metrics = columns[columns.index("reason") + 1 :]
+    of_cells = _owned(run_dir)
+    owned: dict[tuple[str, str], tuple[str, ...]] = {}
+    for place, name in (
+        one for mine in {id(mine): mine for mine in of_cells.values()}.values() for one in mine.items()
+    ):
+        if name in metrics and name not in owned.get(place, ()):
+            owned[place] = (*owned.get(place, ()), name)
+    named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
+    return Results(run_dir, columns, axes, metrics, in_order(RunFolder(run_dir), axes, named), owned)
+
+
+def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> ResultRow:
+    """A row with the column of each workload's metric by both names."""
+    return ResultRow({**{"_".join(place): row.get(mine.get(place, ""), "") for place in owned}, **row})
+
+
+def _owned(run_dir: Path) -> dict[str, Owned]:
+    """The columns of the workloads of each cell, by its id; cells whose workloads have the same names share them. A
+    plan that cannot be read has none: whoever needs that cell says what is wrong.
+    """
+    of_cells: dict[str, Owned] = {}
+    shapes: dict[tuple[tuple[str | None, str | None], ...], Owned] = {}
+    for files in sorted(RunFolder(run_dir).planned_cells(), key=lambda cell: cell.path):
+        with suppress(ResultError):
+            said = section(json_object(files.plan), "cell")
+            shape = tuple((text(one, "name"), text(one, "kind")) for one in items(said, "workloads", dict))
+            if shape not in shapes:
+                shapes[shape] = columns_by_workload(open_cell(files.path).plan)
+            of_cells[text(said, "id") or ""] = shapes[shape]
+    return of_cells
 
 
 def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Summary:
@@ -98,7 +148,7 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     """
     known = tuple(dict.fromkeys((*results.axes, "scenario", "topology", "stack")))
     _require(results, by, known, "axis")
-    _require(results, metrics, results.metrics, "metric")
+    _require(results, metrics, results.names, "metric")
     chosen_by = tuple(by) or results.axes
     chosen = tuple(metrics) or _telling(results)[:HEADLINE_COUNT]
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
@@ -108,9 +158,10 @@ def _telling(results: Results) -> tuple[str, ...]:
     """The metrics that a reader asks for first."""
     topologies = {row.get("topology") for row in results.rows}
     elsewhere = {name for family in families() for name, own in family.of_topology.items() if topologies != {own}}
-    return tuple(
-        name for name in HEADLINE if name not in elsewhere and any(name in row.numbers for row in results.rows)
-    )
+    owned = [(metric, column) for (_, metric), columns in results.owned.items() for column in columns]
+    named = {name: [column for metric, column in owned if metric == name] or [name] for name in HEADLINE}
+    columns = dict.fromkeys(column for name, mine in named.items() if name not in elsewhere for column in mine)
+    return tuple(column for column in columns if any(column in row.numbers for row in results.rows))
 
 
 def report(summary: Summary, *, is_narrow: bool = False) -> Report:
@@ -143,9 +194,22 @@ def report(summary: Summary, *, is_narrow: bool = False) -> Report:
     header = [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in PARTS)]
     records: list[Sequence[object]] = [header, *(_record(summary, group) for group in summary.groups)]
     notes = _notes(summary)
+    notes += _whose(summary, shown)
     if left_out := summary.metrics[len(shown) :]:
         notes.append(f"more columns: --metric {','.join(left_out)} (docs/columns.md lists all).")
     return Report(summary.results.run_dir.name, columns, rows, notes, records, document, json_indent=2)
+
+
+def _whose(summary: Summary, shown: Sequence[str]) -> list[str]:
+    """Whose the columns are that do not say it, where a cell has several workloads with columns."""
+    owned = summary.results.owned
+    owners: dict[str, list[str]] = {}
+    for (own, metric), columns in owned.items():
+        if metric in columns and metric in shown:
+            owners.setdefault(own, []).append(metric)
+    if len({own for own, _ in owned}) < 2 or not owners:
+        return []
+    return [f"{'; '.join(f'of {own}: ' + ', '.join(names) for own, names in owners.items())}."]
 
 
 def _fitting(summary: Summary, others: Sequence[str]) -> tuple[str, ...]:
@@ -194,11 +258,7 @@ def _notes(summary: Summary) -> list[str]:
         )
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
-    if pooled:
-        notes.append(
-            f"taken together: all values of {', '.join(pooled)}. The interval is of the mixture, not of repeats "
-            "under one condition."
-        )
+    notes += of_mixture(pooled)
     reasons: dict[str, int] = {}
     for row in rows:
         if not row.has_completed:
@@ -214,6 +274,12 @@ def _notes(summary: Summary) -> list[str]:
             "transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record."
         )
     return notes
+
+
+def of_mixture(pooled: Sequence[str]) -> list[str]:
+    """What a reader must know of axes whose values are taken together, if any."""
+    together = f"taken together: all values of {', '.join(pooled)}."
+    return [f"{together} The numbers are of the mixture, not of repeats under one condition."] if pooled else []
 
 
 def with_interval(mean: Mean) -> str:

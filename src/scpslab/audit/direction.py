@@ -7,12 +7,13 @@ All in numbers of numpy: an hour of a link is a second.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scpslab.audit.profile import WHOLE_WEIGHT, Course
 from scpslab.measure.packets import DELIVERED, DUPLICATE, FATES, NEVER, Packets
 from scpslab.plan.cell import Impairment
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
@@ -21,12 +22,13 @@ SECOND_NS = 10**9
 # A packet is passed on at most so much later than it is due: the clock of virtual time goes on by a fraction of it with
 # every look at it that a program takes.
 LATEST_NS = 10_000
-# Errors of one packet that the lab counts; what is beyond falls into the packet behind it.
-MOST_ERRORS = 512
+# Beyond the life of any lab, in bits or nanoseconds.
+LONGEST = 2.0**62
 WORD = (1 << 64) - 1
 
 Numbers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
+NOTHING: Numbers = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,33 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Channel:
-    """What stage 3 of a direction goes by: the gap vector as drawn, and the numbers of packets to lose."""
+    """What stage 3 of a direction goes by, as drawn: the gap vector, the numbers of packets to lose; the gap vector of
+    a bad state and how long the states last by turns, if there are two.
+    """
 
     gaps: Numbers
     listed: Numbers
+    bad_gaps: Numbers = field(default_factory=NOTHING.copy)
+    spells: Numbers = field(default_factory=NOTHING.copy)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What changes of a direction while a cell runs. `unknown`: anything may, as a person or a command likes.
+
+    `rates`: until when each rate holds (ns), and bit/s; empty where it is constant. `delays_ns`: those to come.
+    """
+
+    unknown: bool = False
+    rates: tuple[tuple[int, int], ...] = ()
+    delays_ns: tuple[int, ...] = ()
+    errors: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Audit:
     """The questions to a direction's record. `is_exact`: time is virtual, so that instants are known to the
-    nanosecond; `is_steady`: nothing changes the link while it runs.
+    nanosecond.
     """
 
     plan: Direction
@@ -57,23 +76,27 @@ class Audit:
     channel: Channel
     packets: Packets
     is_exact: bool
-    is_steady: bool
+    changes: Changes = Changes()
+    course: Course | None = None
 
     def doubt(self) -> Doubt | None:
         """The first packet that cannot be explained."""
         questions: list[Callable[[], Doubt | None]] = [self._order]
-        queue = self.plan.queue
-        if self.is_steady and self.plan.rate_bps and queue is not None and queue.serialises:
-            questions += [self._due, self._queue]
-        questions += [self._left, self._arrived]
-        if self.is_steady:
+        queue, changes = self.plan.queue, self.changes
+        if not changes.unknown and self.plan.rate_bps and queue is not None and queue.serialises:
+            is_paced = self.course is not None and self.course.paces
+            varying = self._due_by_profile if is_paced else self._due_as_rates_change
+            questions += [varying if is_paced or changes.rates else self._due, self._queue]
+        has_delays = self.course is not None and self.course.has("delay_s")
+        questions += [self._left, self._arrived_by_profile if has_delays else self._arrived]
+        if not changes.unknown and not changes.errors:
             questions += [self._errors, self._fates, self._duplicates]
         doubts = [doubt for doubt in (question() for question in questions) if doubt is not None]
         return min(doubts, key=lambda doubt: doubt.row, default=None)
 
     @property
     def _is_ordered(self) -> bool:
-        return not self.plan.jitter_ns
+        return not self.plan.jitter_ns and not (self.course and self.course.profile.reorder)
 
     def _passed(self) -> Marks:
         return ~self.packets.had(QUEUE)
@@ -94,6 +117,34 @@ class Audit:
         takes = packets.wire_bytes[rows] * SECOND_NS // (self.plan.rate_bps // 8)
         ends = np.cumsum(takes)
         due = ends + np.maximum.accumulate(packets.offered_ns[rows] - (ends - takes)) if len(rows) else ends
+        return self._differs("due at", due, packets.due_ns[rows], np.equal, rows)
+
+    def _due_as_rates_change(self) -> Doubt | None:
+        """The rate's integral, from when a packet can begin to when it is due, is its bits: a nanosecond less would not
+        do. All in whole numbers.
+        """
+        packets, rows = self.packets, np.flatnonzero(self._passed())
+        begins = np.maximum(packets.offered_ns[rows], np.append(-(1 << 62), packets.due_ns[rows][:-1]))
+        ends, rates = (np.array(column, np.int64) for column in zip(*self.changes.rates, strict=True))
+        now, left = begins.copy(), packets.wire_bytes[rows] * 8 * SECOND_NS
+        at = np.searchsorted(ends, now, side="right")
+        while True:
+            needs = -(-left // rates[at])
+            is_over = needs > ends[at] - now
+            if not is_over.any():
+                break
+            has = np.where(is_over, ends[at] - now, 0)
+            left, now, at = left - has * rates[at], now + has, at + is_over
+        return self._differs("due at", np.maximum(now + needs, begins + 1), packets.due_ns[rows], np.equal, rows)
+
+    def _due_by_profile(self) -> Doubt | None:
+        """As the table says."""
+        assert self.course is not None
+        assert self.plan.rate_bps is not None
+        packets, rows = self.packets, np.flatnonzero(self._passed())
+        due = self.course.due(
+            packets.offered_ns[rows], packets.wire_bytes[rows], self.plan.rate_bps, self.plan.overhead_bytes
+        )
         return self._differs("due at", due, packets.due_ns[rows], np.equal, rows)
 
     def _queue(self) -> Doubt | None:
@@ -120,20 +171,42 @@ class Audit:
         due = np.where(packets.due_ns == NEVER, packets.offered_ns, packets.due_ns)
         has_left = packets.left_ns != NEVER
         has_due_time = (packets.due_ns != NEVER) | (self.plan.rate_bps is None)
-        return self._within("left at", due, packets.left_ns, has_left, has_due_time & self.is_steady)
+        return self._within("left at", due, packets.left_ns, has_left, has_due_time & (not self.changes.unknown))
 
     def _arrived(self) -> Doubt | None:
         """A packet arrives one delay after it has left."""
-        packets, plan = self.packets, self.plan
+        packets, plan, changes = self.packets, self.plan, self.changes
         delays = [delay_ns for _, delay_ns in plan.delay_table] if plan.delay_table else [plan.delay_ns]
         has_arrived = (packets.arrived_ns != NEVER) & (packets.left_ns != NEVER)
-        least = min(delays) - plan.jitter_ns if self.is_steady else 0
-        is_known = self.is_steady and not plan.delay_table and (plan.queue is None or plan.queue.serialises)
+        least = 0 if changes.unknown else min(*delays, *changes.delays_ns, delays[0]) - plan.jitter_ns
+        is_constant = not plan.delay_table and not changes.delays_ns and not changes.unknown
+        is_known = is_constant and (plan.queue is None or plan.queue.serialises)
         room_ns = 2 * plan.jitter_ns
         return self._within("arrived at", packets.left_ns + least, packets.arrived_ns, has_arrived, is_known, room_ns)
 
+    def _arrived_by_profile(self) -> Doubt | None:
+        """A packet arrives the delay of the moment after it has left, and in the order of leaving unless the profile
+        says otherwise.
+        """
+        assert self.course is not None
+        packets = self.packets
+        rows = np.flatnonzero((packets.arrived_ns != NEVER) & (packets.left_ns != NEVER))
+        left, own_ns = packets.left_ns[rows], self.plan.first_delay_ns
+        # The program looks at the clock a moment after the packet has left, and the delay of then counts.
+        delays = [self.course.delays(times, own_ns) for times in (left, left + LATEST_NS)]
+        bounds = [left + np.minimum(*delays) - 2, left + np.maximum(*delays)]
+        if not self.course.profile.reorder:
+            bounds = [np.maximum.accumulate(one) for one in bounds]
+        least, room_ns, which = (
+            np.zeros(len(packets), np.int64),
+            np.zeros(len(packets), np.int64),
+            np.zeros(len(packets), bool),
+        )
+        least[rows], room_ns[rows], which[rows] = bounds[0], bounds[1] - bounds[0], True
+        return self._within("arrived at", least, packets.arrived_ns, which, True, room_ns)
+
     def _within(
-        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: int = 0
+        self, what: str, least: Numbers, times: Numbers, which: Marks, is_known: Any, room_ns: Numbers | int = 0
     ) -> Doubt | None:
         """Times are not before `least`; where they are known, at most `room_ns` and a moment later."""
         if not self.is_exact:
@@ -151,27 +224,38 @@ class Audit:
 
     def _errors(self) -> Doubt | None:
         """The bits of the packets, one behind the other, meet the errors of the vector."""
-        rows = self._seen()
-        ends = np.cumsum(self.packets.wire_bytes[rows] * 8)
-        places = _places(self.channel.gaps, int(ends[-1]) if len(ends) else 0)
-        counts = np.diff(np.searchsorted(places, ends), prepend=0)
-        if np.any(counts > MOST_ERRORS):
-            return None
+        rows, channel = self._seen(), self.channel
+        bits = self.packets.wire_bytes[rows] * 8
+        parts = 1
+        if self.course is not None and self.course.has("ber"):
+            # Places count in parts of a bit: at a smaller rate a packet has fewer of them.
+            parts = WHOLE_WEIGHT
+            bits = bits * self.course.weights(self.packets.arrived_ns[rows])
+        bad = np.zeros_like(bits)
+        if len(channel.spells):
+            if self.impairment and self.impairment.errors and self.impairment.errors.settings.in_time:
+                times = np.maximum(self.packets.arrived_ns[rows], 0)
+                bad = bits * (_bad_until(channel.spells, times + 1) - _bad_until(channel.spells, times))
+            else:
+                bad = np.diff(_bad_until(channel.spells, np.cumsum(bits)), prepend=0)
+        counts = np.diff(_errors_until(channel.gaps, np.cumsum(bits - bad), parts), prepend=0)
+        counts += np.diff(_errors_until(channel.bad_gaps, np.cumsum(bad)), prepend=0)
         return self._differs("bit errors:", counts, self.packets.bit_errors[rows], np.equal, rows)
 
     def _fates(self) -> Doubt | None:
         """An outage comes before the drop list, and that before bit errors."""
         packets, rows = self.packets, self._seen()
-        errors = self.impairment.errors if self.impairment else None
+        errors, times = self.impairment.errors if self.impairment else None, packets.arrived_ns[rows]
         fate = np.where(packets.bit_errors[rows] > 0, FATES.index(FLIPPED), FATES.index(DELIVERED))
         if errors is not None:
             if errors.action == "drop":
                 fate[packets.bit_errors[rows] > 0] = FATES.index(CORRUPT)
             counted = packets.wire_bytes[rows] >= errors.drop_min_bytes
             fate[counted & np.isin(np.cumsum(counted), self.channel.listed)] = FATES.index(POLICY)
-            times = packets.arrived_ns[rows]
             for begin, end in errors.outages:
                 fate[(times >= begin) & (times < end)] = FATES.index(OUTAGE)
+        if self.course is not None and self.course.profile.when_down == "lose":
+            fate[self.course.downs(times)] = FATES.index(OUTAGE)
         words = np.array(FATES)
         return self._differs("fate:", words[fate], words[packets.fate[rows]], np.equal, rows)
 
@@ -211,17 +295,38 @@ class Audit:
         return Doubt(row, f"{what} {found[place]}", f"{expected[place]}")
 
 
-def _places(gaps: Numbers, bits: int) -> Numbers:
-    """The places of wrong bits among so many: the first gap leads to the first error, the others repeat."""
-    if not len(gaps) or gaps[0] > bits:
-        return gaps[:0]
-    others = gaps[1:]
-    once = np.cumsum(others, dtype=np.float64)
-    # Gaps as long as a life of links would not fit into 64 bits when summed.
-    others = others[: int(np.searchsorted(once, float(bits))) + 1] if once[-1] > bits else others
-    turns = max(int(bits // max(float(others.sum(dtype=np.float64)), 1.0)) + 1, 1)
-    places = int(gaps[0]) - 1 + np.concatenate(([0], np.cumsum(np.tile(np.minimum(others, bits + 1), turns))))
-    return places[places < bits]
+def _turn(lengths: Numbers) -> tuple[Numbers, int]:
+    """Where each of some lengths ends, one behind the other, and after how long they begin again; what is longer than
+    the life of links does not fit into 64 bits when summed.
+    """
+    fitting = np.cumsum(lengths, dtype=np.float64) < LONGEST
+    ends = np.cumsum(lengths[fitting])
+    return ends, int(ends[-1]) if fitting.all() else int(LONGEST)
+
+
+def _errors_until(gaps: Numbers, bits: Numbers, parts: int = 1) -> Numbers:
+    """How many errors are among the first so many bits, or `parts` of them: the first gap leads to the first error, the
+    others repeat.
+    """
+    if not len(gaps):
+        return np.zeros_like(bits)
+    others, period = _turn(gaps[1:] * parts)
+    behind = bits - gaps[0] * parts
+    turns, rest = np.divmod(behind, period)
+    counts = 1 + turns * (len(gaps) - 1) + np.searchsorted(others, rest, side="right")
+    return np.where(behind >= 0, counts, 0)
+
+
+def _bad_until(spells: Numbers, places: Numbers) -> Numbers:
+    """How much of the bad state is before places of the channel's clock; spells are good and bad by turns."""
+    ends, period = _turn(spells)
+    lengths = spells[: len(ends)] * (np.arange(len(ends)) % 2)
+    sums = np.concatenate(([0], np.cumsum(lengths)))
+    turns, rest = np.divmod(places, period)
+    at = np.searchsorted(ends, rest, side="right")
+    begun = np.concatenate(([0], ends))[at]
+    before: Numbers = turns * sums[-1] + sums[at] + np.where(at % 2, rest - begun, 0)
+    return before
 
 
 def _draws(state: int, count: int) -> list[int]:

@@ -15,16 +15,17 @@ from typing import Annotated, Any, Never
 import typer
 from typer.core import TyperGroup
 
-from scpslab.cli.terminal import for_readers, harmless
+from scpslab.cli.terminal import for_readers, tell_warnings
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.installation import add_extra, version
 
 # Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
 GROUPS = {
     "Start": {
         "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
-        "demo": ("scpslab.cli.demo", "Run a small experiment: a table and a figure."),
+        "demo": ("scpslab.cli.run", "Run a small experiment: a table and a figure."),
         "docs": ("scpslab.cli.docs", "Read the documentation, without a network."),
         "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
         "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
@@ -34,11 +35,13 @@ GROUPS = {
         "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
+        "profile": ("scpslab.cli.profile", "Read, explain, draw and write profiles: what links do over time."),
         "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
     },
     "Results": {
         "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
         "packets": ("scpslab.cli.packets", "List every packet of a cell, with what became of it."),
+        "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet of a cell, over time."),
         "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
         "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
         "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
@@ -57,12 +60,13 @@ GROUPS = {
         "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
     },
     "Maintenance": {
+        "pack": ("scpslab.cli.pack", "Fetch packages that scenarios name, and list those that are here."),
         "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
     },
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
-EXTRAS = {"cryptography": "course", "jinja2": "report"}
+EXTRAS = {"cryptography": "course", "jinja2": "report", "sgp4": "orbits"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
 ADVICE = {
     errno.ENOSPC: f"Free disk space there, or choose another folder with --out. {GO_ON}",
@@ -233,6 +237,7 @@ def _options(
 
 def main() -> None:
     """Runs the command line and exits."""
+    tell_warnings()
     try:
         words = sys.argv[1:]
         program(words)(words, prog_name="scpslab")

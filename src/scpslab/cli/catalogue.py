@@ -14,12 +14,11 @@ from scpslab import scenario
 from scpslab.cli.options import choice
 from scpslab.cli.tables import table_console
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.topology import Parameters, catalogue
-from scpslab.scenario import planning
+from scpslab.plan.topology import Parameters
+from scpslab.scenario import planning, topologies
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.stacks import STACKS
-from scpslab.scenario.topologies import defaults
 
 
 def list_(
@@ -96,9 +95,9 @@ def _size_of(name: str) -> tuple[str, str]:
 
 def _topologies(_: bool) -> Table:
     table = _table("topology", "parameter or link", "default", "meaning")
-    for name in catalogue.names():
+    for name in topologies.names():
         shown = name
-        for row in _rows_of(catalogue.module(name).PARAMETERS, name):
+        for row in _rows_of(topologies.module(name).PARAMETERS, name):
             table.add_row(shown, *row)
             shown = ""
     return table
@@ -108,10 +107,10 @@ def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, 
     """Parameters, links with a delay or a serial line (one of several that are alike)."""
     for name, spec in parameters.declared.items():
         yield name, "calculated" if spec.default is None else spec.text(spec.default), spec.doc
-    network = catalogue.module(topology).describe(parameters.read({}))
+    network = topologies.module(topology).describe(parameters.read({}))
     alike: set[tuple[str, ...]] = set()
     for link in network.all_links:
-        texts = tuple(map(defaults, link.directions))
+        texts = tuple(map(topologies.defaults, link.directions))
         if (isinstance(link, SerialLink) or link.via) and texts not in alike:
             for direction, text in zip(link.directions, texts, strict=True):
                 yield f"links.{link.name}.{direction.name}", "", text

@@ -14,12 +14,12 @@ from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.engine import host, hostlab
 from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
-from scpslab.setup import cache_dir, own_images
+from scpslab.setup import cache_dir, own_images, packs
 from scpslab.setup.images import CARRIED, DOCKER
 from scpslab.setup.trust import CHECKED
 
 # The cache may be a folder that has others' files, too: what is built has names that begin with a hash.
-BUILT = (*(part.name for part in (*CARRIED, DOCKER)), own_images.FOLDER, CHECKED, "boot", "lab", "packed")
+BUILT = (*(part.name for part in (*CARRIED, DOCKER)), own_images.FOLDER, packs.FOLDER, CHECKED, "boot", "lab", "packed")
 HASHED = "[0-9a-f]" * 16 + "*"
 
 

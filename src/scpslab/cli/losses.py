@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scpslab.analysis.capture import annotated, read_records
+from scpslab.analysis.capture import annotated, read_capture
 from scpslab.analysis.lost_packets import Losses, captures_with_losses, comments, find_losses, report
 from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.cli.options import runs, split
@@ -58,8 +58,7 @@ def losses(
 
     Each line has the time, the cause, the place (link, direction, queue or arrival), the segment (flow, sequence
     number, payload bytes), its frame number in a capture, and the time at which the sender sent the bytes again in a
-    packet that arrived. The cell needs a probe of kind losses for the direction and a capture without filter on the
-    sending side, or captures on both sides.
+    packet that arrived. Frame numbers need a capture that saw the packet before its loss.
 
     Examples: scpslab losses last --cell "stack=cubic,ber=1e-06,r1" · scpslab losses last --cell "stack=cubic,*"
     --format csv > losses.csv · scpslab losses last --cell r1 --pcapng lost.pcapng --capture h1,h2
@@ -109,6 +108,6 @@ def _write_pcapng(cell: RunCell, found: Losses, path: Path, wanted: list[str]) -
     for name in names:
         source = cell.capture_file(name)
         target = path if len(names) == 1 else path.with_name(f"{path.stem}-{name}{path.suffix}")
-        records = read_records(source.read_bytes(), str(source))
+        records = read_capture(source)
         target.write_bytes(annotated(records, name, comments(found.lost, name)))
         typer.echo(f"wrote {target}", err=True)

@@ -11,9 +11,10 @@ import typer
 
 from scpslab.cli.options import choice, engine_choice, max_wall
 from scpslab.cli.tables import Notes, plain_console
-from scpslab.cli.terminal import harmless, warn
+from scpslab.cli.terminal import warn
 from scpslab.core import names, strict_json
 from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.scratch import scratch
 from scpslab.documents.yaml_lines import text_of
 from scpslab.engine import DEFAULT, ENGINES, CellRun, Engine

@@ -12,10 +12,10 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.cli.options import Settings, Trust
 from scpslab.cli.remaining import in_words
-from scpslab.cli.terminal import harmless
 from scpslab.cli.validate import Scenario
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.running.measured import ALIKE, EXACT, OTHERS, PLAN, Measured
 from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS

@@ -1,4 +1,4 @@
-"""`scpslab run`: run a scenario."""
+"""`scpslab run`: runs a scenario; and `scpslab demo`, which runs a certain one."""
 
 from __future__ import annotations
 
@@ -21,9 +21,13 @@ from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
 from scpslab.running.run_plan import EXECUTORS
 from scpslab.running.runner import RunResult
+from scpslab.runs import find_run
+from scpslab.runs.run import RUNS
 from scpslab.scenario.campaign import campaign_path, is_campaign, load_campaign
 from scpslab.scenario.load import find
 
+# The FY97 corruption experiment, in its small variant.
+DEMO = "fy97/fig04:kernel-demo"
 ENGINE = engine_choice(ENGINES, "Engine to run cells in")
 WHERE = "Where cells run: local (this machine) or dask. Default: dask with --cluster, local without."
 EXECUTOR = choice("--executor", EXECUTORS, WHERE)
@@ -47,7 +51,7 @@ def run(  # typer calls it by name
             "Same results.",
         ),
     ] = True,
-    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="The folder for run folders.")] = RUNS,
     set_: Settings = None,
     trust: Annotated[
         bool,
@@ -102,6 +106,18 @@ def run(  # typer calls it by name
         typer.echo(result.folder)
     if not is_good:
         raise typer.Exit(FAILED_EXIT)
+
+
+def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder for run folders.")] = RUNS) -> None:
+    """Run a small experiment: a table and a figure.
+
+    The command runs the scenario fy97/fig04:kernel-demo: TCP of 1997, CUBIC and BBR on a geostationary link with
+    bit errors, 120 transfers in virtual time. Open the figure: TCP gets slower and slower as bit errors increase.
+
+    Examples: scpslab demo
+    """
+    run(DEMO, out=out)
+    typer.echo(f"To see every packet in a browser: scpslab studio {find_run('last', out)}", err=True)
 
 
 def _show(result: RunResult, console: Console) -> bool:

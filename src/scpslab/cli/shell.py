@@ -23,10 +23,9 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import Limits, Prompt
 from scpslab.plan.network import Containers
 from scpslab.plan.nodes import Host
-from scpslab.plan.topology import catalogue
 from scpslab.scenario import planning
 from scpslab.scenario.paths import mapping_at
-from scpslab.scenario.topologies import OnDisk, TopologyError, is_path
+from scpslab.scenario.topologies import OnDisk, TopologyError, is_path, names
 
 ENGINE = engine_choice(ENGINES, "Engine to start it in")
 CONTAINERS = choice("--containers", get_args(Containers), "Kind of nodes: process or docker.")
@@ -40,7 +39,7 @@ def shell(
             metavar="[TOPOLOGY]",
             help="The topology to start; scpslab list topologies lists them. "
             "A path that begins with ./ or / is a file of your own.",
-            autocompletion=completed(catalogue.names),
+            autocompletion=completed(names),
         ),
     ] = "fy97",
     set_: Annotated[

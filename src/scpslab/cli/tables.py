@@ -18,7 +18,8 @@ from rich.text import Text
 from scpslab.analysis import table
 from scpslab.analysis.output import Report
 from scpslab.analysis.table import Summary
-from scpslab.cli.terminal import for_readers, harmless
+from scpslab.cli.terminal import for_readers
+from scpslab.core.harmless import harmless
 
 WIDE = 180
 

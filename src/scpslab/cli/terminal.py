@@ -6,28 +6,16 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
+import warnings
 from pathlib import Path
+from typing import Any
 
 from scpslab.core.errors import UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.project import ROOT
 
 DOCS = ROOT / "docs"
 PAGE = re.compile(r"(?<![\w./-])docs/([\w/-]+)\.md(#[\w-]+)?")
-# Controls, invisible format characters (they turn the direction of text) and halves of surrogate pairs.
-OBEYED = frozenset({"Cc", "Cf", "Cs"})
-KEPT = "\n\t"
-
-
-def harmless(text: str) -> str:
-    """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash.
-
-    Line feeds and tabs stay.
-    """
-    return "".join(
-        ascii(character)[1:-1] if unicodedata.category(character) in OBEYED and character not in KEPT else character
-        for character in text
-    )
 
 
 def for_readers(text: str) -> str:
@@ -59,3 +47,12 @@ def warn(text: str) -> None:
     """Prints what is not as it should be, one line each; the command goes on."""
     for line in text.splitlines():
         print(f"warning: {for_readers(line)}", file=sys.stderr)
+
+
+def tell_warnings() -> None:
+    """Shows warnings of libraries like those of this program: they name letters of labels as they stand in a file."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        warn(str(message))
+
+    warnings.showwarning = show

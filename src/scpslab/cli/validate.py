@@ -12,8 +12,8 @@ from scpslab import scenario
 from scpslab.analysis import checks
 from scpslab.cli.options import Settings, Trust, completed
 from scpslab.cli.remaining import LONG_S, forecast
-from scpslab.cli.terminal import harmless
 from scpslab.core.errors import ScenarioError
+from scpslab.core.harmless import harmless
 from scpslab.core.problems import Problem
 from scpslab.plan import Plan
 from scpslab.scenario import planning

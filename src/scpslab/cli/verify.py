@@ -10,8 +10,9 @@ import typer
 from scpslab.cli.options import Jobs, max_wall
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console
-from scpslab.cli.terminal import harmless, printable
+from scpslab.cli.terminal import printable
 from scpslab.core.errors import FAILED_EXIT
+from scpslab.core.harmless import harmless
 from scpslab.running import RunOptions
 from scpslab.running.verify import LONGEST_WALL_S, Sample, Verification
 from scpslab.running.verify import verify as run_again

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
 
@@ -16,7 +16,8 @@ class Registry(Mapping[str, T]):
     """Kinds of a family by name, as one layer knows them.
 
     They register themselves when their modules are imported: those that the finder knows at the first look, so that no
-    module needs another one's kinds before it is imported itself; others whenever somebody imports them.
+    module needs another one's kinds before it is imported itself; others whenever somebody imports them. `plain`: what
+    a kind is that nothing is said of in this layer; without it, the layer does not know such a kind.
     """
 
     # Imports a layer's modules of a family, and says the kinds' names in their order; scpslab.kinds sets it.
@@ -24,12 +25,13 @@ class Registry(Mapping[str, T]):
 
     def __init__(self, family: str, layer: str) -> None:
         self.family, self.layer = family, layer
+        self.plain: T | None = None
         self._registered: dict[str, T] = {}
 
     @cached_property
     def _kinds(self) -> dict[str, T]:
-        found = {name: self._registered[name] for name in Registry.finder(self.family, self.layer)}
-        self._registered = found | self._registered
+        found = {name: self._registered.get(name, self.plain) for name in Registry.finder(self.family, self.layer)}
+        self._registered = {name: kind for name, kind in found.items() if kind is not None} | self._registered
         return self._registered
 
     def register(self, name: str, kind: T) -> None:
@@ -55,3 +57,23 @@ class Registry(Mapping[str, T]):
     def __len__(self) -> int:
         """How many there are."""
         return len(self._kinds)
+
+
+class Registered:
+    """The base of a family's classes in a layer: it says their `registry`, where each class below with a `kind` is.
+
+    `is_plain`: kinds without a class of their own are the base itself.
+    """
+
+    registry: ClassVar[Registry[Any]]
+
+    def __init_subclass__(
+        cls, *, registry: Registry[Any] | None = None, is_plain: bool = False, kind: str = "", **more: Any
+    ) -> None:
+        super().__init_subclass__(**more)
+        if registry is not None:
+            cls.registry = registry
+        if is_plain:
+            cls.registry.plain = cls
+        if kind:
+            cls.registry.register(kind, cls)

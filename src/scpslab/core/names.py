@@ -22,9 +22,23 @@ _OTHER = re.compile(r"[^A-Za-z0-9._+=,-]+")
 # A reference to an image as Docker reads it: registry, path, and a tag or digest.
 IMAGE = r"^[a-z0-9][a-z0-9._:/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@sha256:[0-9a-f]{64})?$"
 
+# What formulas begin with, in the widths and heights that Unicode has for it.
+FORMULA_SIGNS = tuple("=+-@⁺⁼₊₌⩴⩵⩶﬩﹢﹣﹦﹫＋－＝＠")
+
 
 class BadName(ValueError):
     """An invalid name; the message says what was found and expected."""
+
+
+def is_formula(text: str) -> bool:
+    """Whether a spreadsheet that opens a CSV would take a text for a formula; a number is none."""
+    if not text.startswith(FORMULA_SIGNS):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False
 
 
 def is_name(text: object, most: int = LONGEST) -> bool:

@@ -7,7 +7,7 @@ with lines), places.py (the place of each value), document.py (reads a file, and
 """
 
 from scpslab.core.problems import KeyPath, dotted
-from scpslab.documents.document import Complaint, Document, complaints, load, read, validated
+from scpslab.documents.document import Document, complaints, load, read, validated
 from scpslab.documents.parts import Part, key
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -15,13 +14,12 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from scpslab.core.choices import one_of
-from scpslab.core.problems import KeyPath
-from scpslab.documents.parts import NewerVersionError, OneOf, OneOfKinds, PartOfKinds, UnlikeError
+from scpslab.core.choices import choice
+from scpslab.core.problems import KeyPath, Problem, UnfitError
+from scpslab.documents.parts import NewerVersionError, OneOf, OneOfKinds, PartOfKinds, shown
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import Form, read_yaml
 
-LONGEST_SHOWN = 60
 EXPECTED = {
     "bool_type": "true or false",
     "dict_type": "keys with values",
@@ -46,8 +44,6 @@ BOUNDS = {
 # Of these values the length is wrong.
 OF_LENGTH = ("too_short", "too_long", "string_too_short", "string_too_long")
 
-# A key, and what was found, expected and is to be done.
-Complaint = tuple[KeyPath, str]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -125,7 +121,7 @@ def validated(data: Mapping[str, Any], places: Places, model: type[Model], besid
         raise places.error(_complaints(error, data, model)) from error
 
 
-def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Problem]:
     """All errors of a file's data, for a caller that adds errors of its own."""
     try:
         model.model_validate(as_tuples(data))
@@ -134,23 +130,16 @@ def complaints(data: Mapping[str, Any], model: type[BaseModel]) -> list[Complain
     return []
 
 
-def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Complaint]:
+def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[BaseModel]) -> list[Problem]:
     every = error.errors(include_url=False)
     # A file of another kind or version has other keys: complaints about each of them would hide that it is the wrong
     # file.
     for problem in every:
         if problem["loc"] == ("kind",) and problem["type"] == "literal_error":
-            return [
-                (
-                    ("kind",),
-                    (
-                        f"found {_shown(problem['input'])}; expected {problem['ctx']['expected']}. "
-                        "Name a file of this kind, or correct the word."
-                    ),
-                )
-            ]
+            advice = "Name a file of this kind, or correct the word."
+            return [Problem(("kind",), shown(problem["input"]), problem["ctx"]["expected"], advice)]
         if problem["type"] == "value_error" and isinstance(newer := problem["ctx"]["error"], NewerVersionError):
-            return [(_data_path(problem, data), str(newer))]
+            return [newer.at(_data_path(problem, data))]
     # pydantic does not count wrong items, and then calls the list too short: the complaints about the items are enough.
     real = [one for one in every if one["type"] != "too_short" or len(one["input"]) < one["ctx"]["min_length"]]
     wishes: dict[KeyPath, list[str]] = {}
@@ -160,18 +149,18 @@ def _complaints(error: ValidationError, data: Mapping[str, Any], model: type[Bas
     # If a value fits none of its possible forms, each form complains: one complaint names them all. The caller drops
     # repetitions.
     return [
-        (at, _unfit(problem, wishes[at]) if problem["type"] in EXPECTED else _message(problem, data, model))
+        _unfit(at, problem, wishes[at]) if problem["type"] in EXPECTED else _told(at, problem, data, model)
         for problem in real
         for at in [_data_path(problem, data)]
     ]
 
 
-def _unfit(problem: ErrorDetails, wishes: list[str]) -> str:
+def _unfit(at: KeyPath, problem: ErrorDetails, wishes: list[str]) -> Problem:
     *others, last = dict.fromkeys(wishes)
     several = f"{', '.join(others)} or " if others else ""
     value = problem["input"]
-    found = _counted(len(value), value) if problem["type"] in OF_LENGTH and value else _shown(value)
-    return f"found {found}; expected {several}{last}. Correct the value."
+    found = _counted(len(value), value) if problem["type"] in OF_LENGTH and value else shown(value)
+    return Problem(at, found, f"{several}{last}", "Correct the value.")
 
 
 def as_tuples(value: Any) -> Any:
@@ -181,34 +170,32 @@ def as_tuples(value: Any) -> Any:
     return tuple(as_tuples(inner) for inner in value) if isinstance(value, list | tuple) else value
 
 
-def _message(problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> str:
+def _told(at: KeyPath, problem: ErrorDetails, data: Mapping[str, Any], model: type[BaseModel]) -> Problem:
     kind, context, found = problem["type"], problem.get("ctx", {}), problem["input"]
     if kind == "extra_forbidden":
-        return _unwanted_key(_data_path(problem, data), data, model)
+        return _unwanted_key(at, data, model)
     if kind == "missing":
-        return "found nothing; expected this key. Add it."
+        return Problem(at, "nothing", "this key", "Add it.")
     if kind in ("literal_error", "union_tag_invalid"):
-        words = _words_at(_data_path(problem, data), data, model)
+        words = _words_at(at, data, model)
         value = found.get(_tag_of(problem)) if kind == "union_tag_invalid" and isinstance(found, Mapping) else found
-        return f"found {_shown(value)}; {one_of(value, words)}"
+        return Problem(at, shown(value), *choice(value, words))
     if kind == "union_tag_not_found":
-        return f"found no {_tag_of(problem)}; expected this key. Add it."
-    if kind == "value_error" and not isinstance(context["error"], UnlikeError):
-        return f"{context['error']}. Correct the value."
-    return _unfit(problem, [_wish(problem)])
+        return Problem(at, f"no {_tag_of(problem)}", "this key", "Add it.")
+    if kind == "value_error" and isinstance(error := context["error"], UnfitError):
+        return error.at(at, "Correct the value.")
+    return _unfit(at, problem, [_wish(problem)])
 
 
-def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> str:
+def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) -> Problem:
     keys = sorted(
         {field.alias or name for found in _models_at(at[:-1], data, model) for name, field in _fields(found).items()}
     )
     if at[-1] in keys:
         # A key of another form of the same part: an axis has cases, or values.
-        return (
-            f'found "{at[-1]}" together with keys of another form; expected the keys of one form. '
-            "Remove it, or the other keys."
-        )
-    return f'found the unknown key "{at[-1]}"; {one_of(at[-1], keys)}'
+        found = f'"{at[-1]}" together with keys of another form'
+        return Problem(at, found, "the keys of one form", "Remove it, or the other keys.")
+    return Problem(at, f'the unknown key "{at[-1]}"', *choice(at[-1], keys))
 
 
 def _wish(problem: ErrorDetails) -> str:
@@ -221,8 +208,6 @@ def _wish(problem: ErrorDetails) -> str:
             return f"at least {_counted(context['min_length'], problem['input'])}"
         case "too_long" | "string_too_long":
             return f"at most {_counted(context['max_length'], problem['input'])}"
-        case "value_error":
-            return str(context["error"])
     return f"another value ({problem['msg']})"
 
 
@@ -230,19 +215,6 @@ def _counted(number: int, value: object) -> str:
     """A number of what a value is made of."""
     part = "key" if isinstance(value, Mapping) else "character" if isinstance(value, str) else "value"
     return f"{'one' if number == 1 else number} {part}{'' if number == 1 else 's'}"
-
-
-def _shown(value: object) -> str:
-    if value is None:
-        return "nothing"
-    if isinstance(value, Mapping):
-        return "keys with values" if value else "no keys"
-    if isinstance(value, list | tuple):
-        return "a list" if value else "an empty list"
-    if isinstance(value, bool):
-        return str(value).lower()
-    text = f'"{value}"' if isinstance(value, str) else f"the date {value}" if isinstance(value, date) else repr(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 def _tag_of(problem: ErrorDetails) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
@@ -30,6 +32,10 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
+from scpslab.core.problems import UnfitError
+
+LONGEST_SHOWN = 60
+
 
 class Part(BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
@@ -54,22 +60,56 @@ def key(
     )
 
 
-class UnlikeError(ValueError):
-    """A value that is not what the message names."""
+class Band(Part):
+    """A range of numbers with one end or both."""
+
+    at_least: float | None = key(None, says="Lower end of the band.", example=62)
+    at_most: float | None = key(None, says="Upper end of the band.", example=70)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends; an infinite one where the band has none."""
+        return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
+
+    def includes(self, number: float) -> bool:
+        """Whether a number is in the band."""
+        return self.ends[0] <= number <= self.ends[1]
+
+    @model_validator(mode="after")
+    def _has_band(self) -> Self:
+        if self.at_least is None and self.at_most is None:
+            raise UnfitError("no band", "at_least, at_most or both")
+        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
+            raise UnfitError(f"at_least {self.at_least:g} above at_most {self.at_most:g}", "a band")
+        return self
 
 
-class NewerVersionError(ValueError):
+class NewerVersionError(UnfitError):
     """A file for a newer scpslab: whatever else is strange in it may be right there."""
 
 
 def _known_version(value: object) -> object:
     # Python takes true and 1.0 for 1.
     if type(value) is int and value > 1:
-        said = f"found {value}; expected at most 1, what this scpslab knows. It is for a newer scpslab: use that one."
-        raise NewerVersionError(said)
+        advice = "It is for a newer scpslab: use that one."
+        raise NewerVersionError(str(value), "at most 1, what this scpslab knows", advice)
     if type(value) is not int or value != 1:
-        raise UnlikeError("1")
+        raise UnfitError(shown(value), "1")
     return value
+
+
+def shown(value: object) -> str:
+    """A value of a file in a message."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return "keys with values" if value else "no keys"
+    if isinstance(value, list | tuple):
+        return "a list" if value else "an empty list"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = f'"{value}"' if isinstance(value, str) else f"the date {value}" if isinstance(value, date) else repr(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 Version = Annotated[Literal[1], BeforeValidator(_known_version)]
@@ -207,8 +247,20 @@ class Spelt:
 
     def _check(self, value: str) -> str:
         if re.fullmatch(self.pattern, value) is None:
-            raise UnlikeError(self.means)
+            raise UnfitError(shown(value), self.means)
         return value
+
+
+def exactly_one_of(first: str, second: str) -> Any:
+    """A validator of a part: exactly one of two keys is said."""
+
+    def check(part: Any) -> Any:
+        said = [name for name in (first, second) if getattr(part, name) is not None]
+        if len(said) != 1:
+            raise UnfitError(f"{'both' if said else 'neither'} of {first} and {second}", "exactly one of them")
+        return part
+
+    return model_validator(mode="after")(check)
 
 
 def one_line(least: int, most: int) -> AfterValidator:
@@ -219,7 +271,7 @@ def one_line(least: int, most: int) -> AfterValidator:
         strange = [letter for letter in text if not letter.isprintable()]
         if strange or not least <= len(text) <= most:
             found = f"the character {strange[0]!a}" if strange else f"{len(text)} characters"
-            raise ValueError(f"found {found}; expected one line of {least} to {most} characters")
+            raise UnfitError(found, f"one line of {least} to {most} characters")
         return text
 
     return AfterValidator(check)

@@ -62,15 +62,14 @@ class Places:
         own = {at: f"{self.path}:{line}" for at, line in self.lines.items()}
         return replace(self, set_by={**{at: f"{base.path}:{base.lines[at]}" for at in taken}, **own})
 
-    def error(self, problems: Iterable[Problem | tuple[KeyPath, str]]) -> ScenarioError:
+    def error(self, problems: Iterable[Problem]) -> ScenarioError:
         """One error for all problems, one line each, in the order of the file's lines: first what is nowhere in it,
         last what something else set.
         """
-        told = (one if isinstance(one, tuple) else (one.at, str(one)) for one in problems)
-        in_order = sorted(told, key=lambda problem: self._line(problem[0]))
+        in_order = sorted(problems, key=lambda problem: self._line(problem.at))
         # Otherwise a command would fail without a word.
         assert in_order, f"an error of {self.path} without a problem"
-        return ScenarioError("\n".join(dict.fromkeys(f"{self.of(at)}: {message}" for at, message in in_order)))
+        return ScenarioError("\n".join(dict.fromkeys(f"{self.of(problem.at)}: {problem}" for problem in in_order)))
 
     def _line(self, at: KeyPath) -> float:
         prefixes = [at[:length] for length in range(len(at), 0, -1)]

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
@@ -45,8 +46,7 @@ class Quantity(int):
         """The quantity of a text with its unit, or of a number of base units.
 
         Raises:
-            UnitError: it is none of this kind; see units.parse.
-            ValueError: it is less than the least one, or between two steps.
+            UnfitError: it is none of this kind (see units.parse), less than the least one, or between two steps.
         """
         if isinstance(value, Quantity):
             value = value.text
@@ -54,9 +54,9 @@ class Quantity(int):
         quantity = super().__new__(cls, units.parse(cls.kind, value) if number is None else number)
         if quantity < cls.least:
             above = "above 0" if cls.least == 1 else f"of at least {units.text(cls.kind, cls.least)}"
-            raise ValueError(f'found "{value}"; expected a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
+            raise UnfitError(f'"{value}"', f'a {cls.kind} {above}, such as "{units.EXAMPLES[cls.kind]}"')
         if quantity % cls.step[0]:
-            raise ValueError(f'found "{value}"; expected whole {cls.step[1]}')
+            raise UnfitError(f'"{value}"', f"whole {cls.step[1]}")
         quantity.text = str(value) if number is None else units.text(cls.kind, quantity)
         return quantity
 
@@ -156,12 +156,13 @@ def _queue_limit(value: object) -> Size | Packets:
         return value
     if isinstance(value, str) and (match := PACKETS.match(value)):
         if not 0 < int(match[1]) <= units.LARGEST:
-            raise ValueError(f'found "{value}"; expected at least "1 packet", and at most {units.LARGEST}')
+            raise UnfitError(f'"{value}"', f'at least "1 packet", and at most {units.LARGEST}')
         return Packets(match[1])
     try:
         return Size.of_file(value)
-    except ValueError as error:
-        raise ValueError(f'{error} or a number of packets such as "50 packets"') from error
+    except UnfitError as error:
+        expected = f'{error.problem.expected} or a number of packets such as "50 packets"'
+        raise UnfitError(error.problem.found, expected) from error
 
 
 def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:
@@ -171,10 +172,11 @@ def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:
 
 def _topology(value: str) -> str:
     if not TOPOLOGY.fullmatch(value):
-        hint = f". For a file, write ./{value}" if value.endswith(".py") and "/" not in value else ""
-        raise ValueError(
-            f'found "{value}"; expected the name of a topology, or the path of a Python file that begins with ./, '
-            f"../ or / and ends with .py{hint}"
+        hint = f"For a file, write ./{value}. Correct the value." if value.endswith(".py") and "/" not in value else ""
+        raise UnfitError(
+            f'"{value}"',
+            "the name of a topology, or the path of a Python file that begins with ./, ../ or / and ends with .py",
+            hint,
         )
     return value
 
@@ -191,7 +193,7 @@ def as_several(value: Any) -> Any:
 
 def _two(value: object) -> object:
     if isinstance(value, tuple) and len(value) != 2:
-        raise ValueError(f"found {'one value' if len(value) == 1 else f'{len(value)} values'}; expected 2")
+        raise UnfitError("one value" if len(value) == 1 else f"{len(value)} values", "2")
     return value
 
 
@@ -206,7 +208,7 @@ def _unsigned(limit: int) -> Callable[[object], object]:
 
     def check(value: object) -> object:
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) > limit:
-            raise ValueError(f"found a number of {len(hex(value)) * 4 - 8} bits; expected at most {limit}")
+            raise UnfitError(f"a number of {len(hex(value)) * 4 - 8} bits", f"at most {limit}")
         return value
 
     return check
@@ -228,6 +230,10 @@ QueueLimit = Annotated[
 Count = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=1, le=units.LARGEST)]
 Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=units.LARGEST)]
 Port = Annotated[int, Field(ge=1, le=65535)]
+Precedence = Annotated[int, Field(ge=0, le=15)]
+# Of segments, packets or timeouts; and a first window, which has one at least.
+UpToThousand = Annotated[int, Field(ge=0, le=1000)]
+Window = Annotated[int, Field(ge=1, le=1000)]
 Probability = Annotated[
     float,
     BeforeValidator(as_share),

@@ -6,7 +6,6 @@ number.
 
 from __future__ import annotations
 
-import errno
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +13,9 @@ from typing import Any
 
 import yaml
 
+from scpslab.core.contents import LARGEST_TEXT, content_of
 from scpslab.core.errors import ScenarioError
-from scpslab.core.folders import instead_of_a_file
-from scpslab.core.problems import KeyPath, dotted
+from scpslab.core.problems import KeyPath, Problem, UnfitError, dotted
 
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
@@ -24,8 +23,8 @@ FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+
 TOO_SMALL = re.compile(r"^[-+]?[0.]*+[1-9][0-9.]*+(?:[eE]-[0-9]+)?$")
 # YAML 1.1 has octal and sexagesimal numbers, too: 010 is 8, and 1:30 is 90.
 OTHER_WHOLE, OTHER_FLOAT = re.compile(r"[-+]?+(?!(0|[1-9][0-9]*)$).+"), re.compile(r".*[_:].*")
-LARGEST_BYTES = 64 << 20
 DEEPEST = 40
+TOP = "top level"
 # Each takes a kilobyte and some twenty microseconds.
 MOST_NODES = 200_000
 # Characters. No key has more, and Python refuses to print thousands.
@@ -34,11 +33,11 @@ EXPECTED_BUT = re.compile(r"(?:did not find )?expected (.+?), but (?:got|found) 
 
 
 class _RefusedError(Exception):
-    """An error, and its line."""
+    """What no file may have, and its line."""
 
-    def __init__(self, line: int | None, message: str) -> None:
-        super().__init__(message)
-        self.line = line
+    def __init__(self, line: int | None, found: str, expected: str, advice: str, subject: str = "") -> None:
+        self.line, self.problem = line, Problem((), found, expected, advice, subject)
+        super().__init__(str(self.problem))
 
 
 class _Loader(yaml.SafeLoader):
@@ -52,10 +51,10 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         self.nodes += 1
         if self.nodes > MOST_NODES:
-            raise _RefusedError(None, f"found more than {MOST_NODES} values; expected fewer. Divide the file")
+            raise _RefusedError(None, f"more than {MOST_NODES} values", "fewer", "Divide the file.")
         if self.check_event(yaml.AliasEvent):
             line = self.peek_event().start_mark.line  # type: ignore[no-untyped-call]
-            raise _RefusedError(line, "found an alias; expected the value itself. Write it out")
+            raise _RefusedError(line, "an alias", "the value itself", "Write it out.")
         return super().compose_node(parent, index)
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:  # PyYAML's name
@@ -67,16 +66,11 @@ class _Loader(yaml.SafeLoader):
             )
         other = {"tag:yaml.org,2002:int": OTHER_WHOLE, "tag:yaml.org,2002:float": OTHER_FLOAT}.get(node.tag)
         if other and other.fullmatch(node.value):
-            said = (
-                f"found {node.value[:60]}; expected a number. Write it in decimal digits, or in quotes if it is a text"
-            )
-            raise _RefusedError(node.start_mark.line, said)
+            advice = "Write it in decimal digits, or in quotes if it is a text."
+            raise _RefusedError(node.start_mark.line, node.value[:60], "a number", advice)
         if node.tag == "tag:yaml.org,2002:float" and TOO_SMALL.match(node.value) and float(node.value) == 0:
-            said = (
-                f"found {node.value[:60]}, so small that a computer holds it as 0; expected 0, or a larger number. "
-                "Correct the value"
-            )
-            raise _RefusedError(node.start_mark.line, said)
+            found = f"{node.value[:60]}, so small that a computer holds it as 0"
+            raise _RefusedError(node.start_mark.line, found, "0, or a larger number", "Correct the value.")
         try:
             return super().construct_object(node, deep=deep)
         except (AttributeError, LookupError) as error:
@@ -110,25 +104,7 @@ class Form:
     described_in: str
 
 
-def content_of(path: Path, most: int = LARGEST_BYTES) -> bytes:
-    """The bytes of a person's file.
-
-    Pipes and devices are refused before they are opened: they may never begin, or never end.
-
-    Raises:
-        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
-            found.
-    """
-    if found := instead_of_a_file(path):
-        raise OSError(errno.EINVAL, found, str(path))
-    with path.open("rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most} bytes", str(path))
-    return content
-
-
-def text_of(path: Path, expected: str, most: int = LARGEST_BYTES, saved_as: str = "UTF-8") -> str:
+def text_of(path: Path, expected: str, most: int = LARGEST_TEXT, saved_as: str = "UTF-8") -> str:
     """The text of a person's file, without a byte order mark. `saved_as`: how programs of its kind call that.
 
     Raises:
@@ -184,109 +160,100 @@ def read_content(content: bytes, path: Path, form: Form) -> tuple[dict[str, Any]
         ) from error
     except _RefusedError as refused:
         place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
-        raise ScenarioError(f"{place}: {refused}.") from refused
+        raise ScenarioError(f"{place}: {refused}") from refused
 
 
 def read_value(text: str) -> Any:
     """The value of a piece of YAML, read by the same rules as files.
 
     Raises:
-        ValueError: the text is not YAML.
+        UnfitError: the text is not YAML.
     """
     try:
         return _construct(text)[0]
     except _RefusedError as refused:
-        raise ValueError(str(refused)) from refused
+        raise UnfitError(refused.problem.found, refused.problem.expected) from refused
 
 
 def _read(text: str, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
-    data, node = _construct(text)
-    if not isinstance(data, dict) or not isinstance(node, yaml.MappingNode):
-        raise _RefusedError(None, f"found no mapping; expected keys such as {form.keys}. See {form.described_in}")
-    lines: dict[KeyPath, int] = {}
-    _walk(node, (), lines)
+    data, lines = _construct(text)
+    if not isinstance(data, dict):
+        raise _RefusedError(None, "no mapping", f"keys such as {form.keys}", f"See {form.described_in}.")
     return data, lines
 
 
-def _construct(text: str) -> tuple[Any, yaml.Node | None]:
+def _construct(text: str) -> tuple[Any, dict[KeyPath, int]]:
+    """The value of a text, and the line of every key path in it."""
     loader = None
+    lines: dict[KeyPath, int] = {}
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
-        _check_keys(node, (), 0)
-        return (None if node is None else loader.construct_document(node)), node
+        if node is None:
+            return None, lines
+        _walk(node, (), lines)
+        return loader.construct_document(node), lines
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        raise _RefusedError(mark.line if mark else None, f"{_in_our_words(error)}. Correct the line") from error
+        raise _RefusedError(mark.line if mark else None, *_in_our_words(error), "Correct the line.") from error
     except RecursionError as error:
-        raise _RefusedError(
-            None, f"found deeper nesting than {DEEPEST} levels; expected less. Write it flatter"
-        ) from error
+        raise _RefusedError(None, f"deeper nesting than {DEEPEST} levels", "less", "Write it flatter.") from error
     except (ValueError, OverflowError) as error:
         # A character's number that is none.
-        raise _RefusedError(None, f"found {error}; expected YAML. Correct the value") from error
+        raise _RefusedError(None, str(error), "YAML", "Correct the value.") from error
     finally:
         if loader is not None:
             loader.dispose()
 
 
-def _in_our_words(error: yaml.YAMLError) -> str:
-    """PyYAML's complaint as `found …; expected …`.
+def _in_our_words(error: yaml.YAMLError) -> tuple[str, str]:
+    """What PyYAML has found, and what it expected.
 
     What began in an earlier line, such as a list without its end, is named with that line.
     """
     said = getattr(error, "problem", None) or str(error).splitlines()[0]
     if said.startswith("mapping values"):
-        return 'found ":" where no key can be; expected YAML: text with ":" in quotes, or indented below a key and "|"'
+        return '":" where no key can be', 'YAML: text with ":" in quotes, or indented below a key and "|"'
     doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
     since = (
         f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
     )
     if said.startswith("but found "):
-        return f"{said.removeprefix('but ')}; expected YAML: {str(doing).removeprefix('expected ')}"
-    match = EXPECTED_BUT.fullmatch(said)
-    return (
-        f"found {match[2]}{since}; expected YAML: {match[1]}"
-        if match
-        else f"found {said.removeprefix('found ')}{since}; expected YAML"
-    )
+        return said.removeprefix("but found "), f"YAML: {str(doing).removeprefix('expected ')}"
+    if match := EXPECTED_BUT.fullmatch(said):
+        return f"{match[2]}{since}", f"YAML: {match[1]}"
+    return f"{said.removeprefix('found ')}{since}", "YAML"
 
 
-def _check_keys(node: yaml.Node | None, at: KeyPath, depth: int) -> None:
-    """Refuses keys and nesting that no file may have, before any value is built."""
-    if depth > DEEPEST:
+def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:
+    """Notes the line of every key path, and refuses keys and nesting that no file may have, before any value is
+    built.
+    """
+    if len(at) > DEEPEST:
         raise RecursionError
     if isinstance(node, yaml.ScalarNode) and not _is_text(node.value):
+        found = "half of a surrogate pair, or NUL"
         raise _RefusedError(
-            node.start_mark.line,
-            (
-                f"{dotted(at) or 'top level'}: found half of a surrogate pair, or NUL; expected a character. "
-                "Write the character itself"
-            ),
+            node.start_mark.line, found, "a character", "Write the character itself.", dotted(at) or TOP
         )
     if isinstance(node, yaml.MappingNode):
-        seen: set[str] = set()
         for key, value in node.value:
             line = key.start_mark.line
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-                shown = key.value if isinstance(key, yaml.ScalarNode) else "a collection"
+                found = f'the key "{key.value if isinstance(key, yaml.ScalarNode) else "a collection"}"'
                 raise _RefusedError(
-                    line,
-                    (
-                        f'{dotted(at) or "top level"}: found the key "{shown}", which YAML reads as no text; '
-                        "expected a word. Quote or correct it"
-                    ),
+                    line, f"{found}, which YAML reads as no text", "a word", "Quote or correct it.", dotted(at) or TOP
                 )
-            _check_keys(key, at, depth)
-            if key.value in seen:
-                raise _RefusedError(
-                    line, f"{dotted((*at, key.value))}: found the key a second time; expected it once. Remove one"
-                )
-            seen.add(key.value)
-            _check_keys(value, (*at, key.value), depth + 1)
+            _walk(key, at, lines)
+            inner = (*at, key.value)
+            if inner in lines:
+                raise _RefusedError(line, "the key a second time", "it once", "Remove one.", dotted(inner))
+            lines[inner] = line + 1
+            _walk(value, inner, lines)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            _check_keys(value, (*at, index), depth + 1)
+            lines[*at, index] = value.start_mark.line + 1
+            _walk(value, (*at, index), lines)
 
 
 def _is_text(value: str) -> bool:
@@ -295,14 +262,3 @@ def _is_text(value: str) -> bool:
         return b"\0" not in value.encode()
     except UnicodeEncodeError:
         return False
-
-
-def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            lines[*at, key.value] = key.start_mark.line + 1
-            _walk(value, (*at, key.value), lines)
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            lines[*at, index] = value.start_mark.line + 1
-            _walk(value, (*at, index), lines)

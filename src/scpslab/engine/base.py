@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
-from scpslab.core.errors import UsageError
+from scpslab.core.errors import CapabilityError, UsageError
 from scpslab.lab.records import Status
 from scpslab.plan import Plan
 from scpslab.plan.stacks import STACKS
 from scpslab.setup import Say
-from scpslab.setup.images import PartFacts
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,8 @@ class Engine(ABC):
     # Whether a person can use the lab: nobody could keep up with virtual time.
     interactive: ClassVar[bool] = False
     reach: ClassVar[str] = ""
+    # Whether nodes can have packages and programs that the machine has not (plan/packs.py).
+    takes_packs: ClassVar[bool] = False
 
     def __init__(self, *, snapshots: bool = True) -> None:
         """`snapshots`: cells may go on from a network that was set up for others too, in engines that can do so.
@@ -113,7 +114,7 @@ class Engine(ABC):
     def hash(self, plan: Plan) -> str:
         """Hash of every part of a prepared engine that determines the plan's results."""
 
-    def facts(self) -> dict[str, dict[str, PartFacts]]:
+    def facts(self) -> dict[str, dict[str, Any]]:
         """What a manifest says of the prepared engine besides its hashes."""
         return {}
 
@@ -179,6 +180,20 @@ def own_images(plan: Plan) -> list[str]:
     return sorted(
         {node.container.image for node in plan.network.speaking if STACKS[node.stack].is_own_image and node.container}
     )
+
+
+def check_packs(engine: Engine, plans: Iterable[Plan]) -> None:
+    """Checks that an engine can give nodes what the plans ask for.
+
+    Raises:
+        CapabilityError: it cannot.
+    """
+    packs = [plan.network.pack for plan in plans if plan.network.pack]
+    if packs and not engine.takes_packs:
+        named = ", ".join(packs[0].packages) or "programs of the scenario's"
+        advice = "Use --engine virtual or live, or install them on this machine and remove the keys."
+        found = f"found packages or programs ({named})"
+        raise CapabilityError(f"engine {engine.name}: {found}; expected none, for its nodes are this machine. {advice}")
 
 
 def not_promised(plans: Iterable[Plan]) -> str:

@@ -26,14 +26,8 @@ KIND_LAYERS = {"__init__.py", "plan.py", "lab.py"}
 # What makes a cell's input of its plan: the vectors of bit errors, the input's folder, the words of the kernel's
 # command line.
 INPUT_PARTS = (
-    "scenario/draws.py",
-    "scenario/errors.py",
-    "scenario/kinds.py",
-    "scenario/vectors.py",
-    "kinds/errors",
-    "engine/cell_folder.py",
-    "engine/uml.py",
-    "engine/virtual.py",
+    *("scenario/draws.py", "scenario/errors.py", "scenario/kinds.py", "kinds/errors"),
+    *("engine/cell_folder.py", "engine/uml.py", "engine/virtual.py"),
 )
 COMPILE_JOB = '''"""Compiles the lab program with the interpreter that will run it, so that no cell waits for it."""
 

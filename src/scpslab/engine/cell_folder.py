@@ -12,11 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab import plan as plans
-from scpslab.core.errors import ResultError
+from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.names import UNFINISHED, file_name
 from scpslab.lab.place import OUT
 from scpslab.lab.records import LIVE, Status
 from scpslab.plan import Plan
+from scpslab.plan.links import Direction
 from scpslab.runs import CellFiles
 
 CONSOLE_LINES_KEPT = 12
@@ -83,16 +84,16 @@ class CellFolder:
         CellFiles(self.inside).plan.write_text(plans.text(self.plan))
         write_vectors(self.plan, vectors)
 
-    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool = False) -> Status:
+    def finish(self, target: Path, ended: str, lab: str, *, is_exact: bool | None = None) -> Status:
         """Completes the files that the lab left, moves them to their place, and returns the status.
 
         `ended` says why the engine ended the lab, "" if the lab ended by itself; `lab` is the name of the lab in
-        messages. `is_exact`: what the lab did is known to the nanosecond.
+        messages. `is_exact`: what the lab did is known to the nanosecond; None: it records no packets.
         """
         misplaced = ", ".join(self._misplaced())
         found = f"{lab} left files where folders belong, or folders where files do: {misplaced}" if misplaced else ""
         status = self._status(ended or found, lab)
-        if status.status != "failed" and self.plan.cell.packets is not None:
+        if status.status != "failed" and self.plan.cell.packets and is_exact is not None:
             # The appliance, which audits nothing itself, has no numpy.
             from scpslab.audit import unexplained  # noqa: PLC0415
 
@@ -145,15 +146,29 @@ class CellFolder:
         return status
 
 
+def _write_profile(plan: Plan, link: str, direction: Direction, folder: Path) -> None:
+    """Writes what a direction does over time, where the plan says so."""
+    impairment = plan.cell.impairment(link, direction.name)
+    if impairment is None or impairment.profile is None:
+        return
+    from scpslab.scenario.profiles.tables import tables  # noqa: PLC0415  # few cells have one
+
+    for ending, content in tables(impairment.profile, direction).items():
+        (folder / file_name(link, direction.name, suffix=ending)).write_bytes(content)
+
+
 def write_vectors(plan: Plan, folder: Path) -> None:
-    """Writes the gap vector of every direction that has one, to <link>-<direction>.u64 in little-endian order, and lost
-    packets to <link>-<direction>.drops.
+    """Writes what is drawn for each direction (scenario/errors.py) to <link>-<direction> and its ending, in
+    little-endian order.
 
     Serial links draw the errors of the models that their channel knows; for the others they get bit maps,
     <link>-<direction>.bits.
+
+    Raises:
+        ScenarioError: what was drawn does not lose packets as its model does.
     """
     # The appliance, which only reads vectors, has no numpy.
-    from scpslab.scenario.vectors import bit_map, gap_vector, lost_packets  # noqa: PLC0415
+    from scpslab.scenario.errors import bit_map, drawn, misfit  # noqa: PLC0415
 
     for serial in plan.network.serial_links:
         for line in serial.directions:
@@ -163,9 +178,16 @@ def write_vectors(plan: Plan, folder: Path) -> None:
                 (folder / file_name(serial.name, line.name, suffix=".bits")).write_bytes(bits)
     for link in plan.network.links:
         for direction in link.directions:
-            errors = plan.cell.errors(link.name, direction.name)
-            for numbers, suffix in ((gap_vector(errors), ".u64"), (lost_packets(errors), ".drops")):
-                if len(numbers):
-                    (folder / file_name(link.name, direction.name, suffix=suffix)).write_bytes(
-                        numbers.astype("<u8").tobytes()
-                    )
+            _write_profile(plan, link.name, direction, folder)
+            if (errors := plan.cell.errors(link.name, direction.name)) is None:
+                continue
+            found = drawn(errors)
+            wrong = misfit(errors, found, 8 * (link.mtu_bytes + direction.overhead_bytes))
+            if wrong:
+                place = f"links.{link.name}.{direction.name}.errors"
+                advice = "Choose settings with more and shorter bursts, or gilbert-elliott, whose states may last long."
+                raise ScenarioError(f"{place}: found {wrong[0]}; expected {wrong[1]}. {advice}")
+            for ending, numbers in found.items():
+                (folder / file_name(link.name, direction.name, suffix=ending)).write_bytes(
+                    numbers.astype("<u8").tobytes()
+                )

@@ -22,22 +22,9 @@ from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, in_a_machine, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
+from scpslab.engine.rights import rights
 from scpslab.setup import Images, ensure, silent
-from scpslab.setup.images import (
-    KERNEL,
-    LAB_KERNEL_MACHINE,
-    NEEDED_BYTES,
-    PARTS,
-    PROJECT,
-    STACK,
-    TOOLS,
-    cache_dir,
-    carried,
-    compare,
-    find,
-    place,
-    system_cache,
-)
+from scpslab.setup import images as parts
 
 # What a control group's path says of whoever made it.
 GROUPS = (("kubepods", "kubernetes"), ("libpod", "podman"), ("docker", "docker"), ("lxc", "lxc"))
@@ -140,14 +127,14 @@ RunInGuest = Callable[[Images, Path, Path, dict[str, int]], str]
 def machine() -> Finding:
     """x86-64 Linux?"""
     found = f"{platform.system()} {platform.machine()}"
-    if found == f"Linux {LAB_KERNEL_MACHINE}":
+    if found == f"Linux {parts.LAB_KERNEL_MACHINE}":
         return Finding("machine", "ok", found)
     return Finding("machine", "missing", found, "use an x86-64 Linux machine: the lab kernel runs on no other")
 
 
 def system() -> Finding:
     """Which system is this, and is it inside something else?"""
-    places = [cache_dir(), PROJECT]
+    places = [parts.cache_dir(), parts.PROJECT]
     return judge_system(
         look(), [path for path in places if on_windows_disk(path.resolve(), Path("/proc/mounts").read_text())]
     )
@@ -172,12 +159,12 @@ def python() -> Finding:
 
 def _unbuilt() -> list[str]:
     """The parts that are not built."""
-    return [part.title for part in PARTS if find(part, cache_dir()) is None]
+    return [part.title for part in parts.PARTS if parts.find(part, parts.cache_dir()) is None]
 
 
 def programs() -> Finding:
     """Everything that builds kernel and guest?"""
-    if carried():
+    if parts.carried():
         return Finding("build programs", "ok", "not needed: this installation carries all parts")
     missing = [name for name in BUILD_PROGRAMS if shutil.which(name) is None and not Path("/usr/sbin", name).exists()]
     if not missing:
@@ -189,7 +176,7 @@ def programs() -> Finding:
 
 def mounts() -> Finding:
     """May the guest image be built here? mmdebstrap mounts /dev and /proc for the programs that it installs."""
-    if carried():
+    if parts.carried():
         return Finding("mounts for building", "ok", "not needed: this installation carries all parts")
     where, is_root = look(), os.geteuid() == 0
     if not (is_root or where.container):
@@ -219,13 +206,15 @@ def images() -> Finding:
     """Kernel, guest image and programs built?"""
     if missing := _unbuilt():
         return Finding("images", "missing", "not built: " + ", ".join(missing), SETUP)
-    caches = dict.fromkeys(str(path.parents[2]) for part in PARTS if (path := find(part, cache_dir())))
+    caches = dict.fromkeys(
+        str(path.parents[2]) for part in parts.PARTS if (path := parts.find(part, parts.cache_dir()))
+    )
     return Finding("images", "ok", ", ".join(caches))
 
 
 def published() -> Finding:
     """Have kernel, guest image and programs the bytes that results were published with?"""
-    verdicts = [verdict for part in (*PARTS, STACK) if (verdict := compare(part, cache_dir()))]
+    verdicts = [verdict for part in (*parts.PARTS, parts.STACK) if (verdict := parts.compare(part, parts.cache_dir()))]
     found = "; ".join(verdict.text for verdict in verdicts) or "nothing to compare yet"
     if all(verdict.same is not False for verdict in verdicts):
         return Finding("published bytes", "ok", found)
@@ -236,7 +225,7 @@ def published() -> Finding:
 def boot() -> Finding:
     """Does the lab kernel start here?"""
     name = "lab kernel starts"
-    kernel = find(KERNEL, cache_dir())
+    kernel = parts.find(parts.KERNEL, parts.cache_dir())
     if kernel is None:
         return Finding(name, "missing", "no kernel yet", SETUP)
     with tempfile.TemporaryDirectory(prefix="scpslab-") as scratch:
@@ -361,14 +350,14 @@ def judge_memory_folder(free_bytes: int, is_noexec: bool, cores: int, where: Sur
 
 def disk() -> Finding:
     """Room to build and to keep results?"""
-    place = next(folder for folder in (cache_dir(), *cache_dir().parents) if folder.exists())
+    place = next(folder for folder in (parts.cache_dir(), *parts.cache_dir().parents) if folder.exists())
     if not os.access(place, os.W_OK):
         fix = "set SCPSLAB_CACHE to a folder that you may write to"
-        return Finding("disk", "missing", f"{place} cannot be written to, and {cache_dir()} is there", fix)
+        return Finding("disk", "missing", f"{place} cannot be written to, and {parts.cache_dir()} is there", fix)
     free = shutil.disk_usage(place).free
-    enough = free >= (NEEDED_BYTES if _unbuilt() else 10**9)
+    enough = free >= (parts.NEEDED_BYTES if _unbuilt() else 10**9)
     fix = "free disk space, or set SCPSLAB_CACHE to a folder on another disk"
-    return Finding("disk", "ok" if enough else "missing", f"{free / 1e9:.1f} GB free for {cache_dir()}", fix)
+    return Finding("disk", "ok" if enough else "missing", f"{free / 1e9:.1f} GB free for {parts.cache_dir()}", fix)
 
 
 def lock(run: RunInGuest) -> Finding:
@@ -399,7 +388,7 @@ def lock(run: RunInGuest) -> Finding:
 def confinement() -> Finding:
     """Which means does this machine's kernel have to confine the lab kernel?"""
     name = "sandbox: around it"
-    tools = find(TOOLS, cache_dir())
+    tools = parts.find(parts.TOOLS, parts.cache_dir())
     if tools is None:
         return Finding(name, "missing", "no launcher yet", SETUP)
     means = protections(tools)
@@ -415,7 +404,7 @@ def confinement() -> Finding:
 def addresses() -> Finding:
     """Does this machine start the lab kernel at the same addresses every time?"""
     name = "same memory in every guest"
-    tools = find(TOOLS, cache_dir())
+    tools = parts.find(parts.TOOLS, parts.cache_dir())
     if tools is None:
         return Finding(name, "missing", "no launcher yet", SETUP)
     if protections(tools).addresses:
@@ -461,12 +450,12 @@ def shared_parts() -> Finding:
     """Does this machine have parts and results that all users read?"""
     name = "system cache"
     try:
-        cache = system_cache()
+        cache = parts.system_cache()
     except CapabilityError as error:
         return Finding(name, "missing", str(error), "")
     if cache is None:
         return Finding(name, "ok", "none")
-    there = [part.title for part in (*PARTS, STACK) if (place(part, cache) / part.product).exists()]
+    there = [part.title for part in (*parts.PARTS, parts.STACK) if (parts.place(part, cache) / part.product).exists()]
     results = " and results" if (cache / "results").is_dir() else ""
     return Finding(name, "ok", f"{cache} with {', '.join(there) or 'no part of this version'}{results}")
 
@@ -478,12 +467,12 @@ def of_lab_kernel(run: RunInGuest) -> list[Finding]:
         return lock(run)
 
     checks = (machine, system, python, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox)
-    return _made((*checks, confinement, addresses, disk, processes, cores, appliance, shared_parts))
+    return _made((*checks, confinement, addresses, disk, rights, processes, cores, appliance, shared_parts))
 
 
 def of_appliance() -> list[Finding]:
     """What a machine needs on which cells run in the appliance."""
-    return _made((appliance, system, python, images, published, disk, cores, shared_parts))
+    return _made((appliance, system, python, images, published, disk, rights, cores, shared_parts))
 
 
 def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:

@@ -155,6 +155,7 @@ def _lacking(with_docker: bool) -> Iterator[tuple[str, str, str]]:
     tried = {
         "veth": "ip link add name v0 type veth peer name v1",
         "sch_netem": "tc qdisc add dev lo root netem delay 1ms",
+        "sch_fq": "tc qdisc add dev lo root fq",
         "sch_ingress": filters,
         "cls_bpf": f"{filters}; tc filter add dev lo egress bpf bytecode '1,6 0 0 0' direct-action",
         # Without its programs, at least whether there is such a module.

@@ -177,7 +177,7 @@ def _restore_allowed(lab: str) -> None:
 PYTHON = "/usr/bin/python3"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-MODULES = ("sch_netem", "sch_ingress", "cls_bpf", "openvswitch")
+MODULES = ("sch_netem", "sch_fq", "sch_ingress", "cls_bpf", "openvswitch")
 # In a mount namespace of its own, the lab gets a /run with only what it needs, and an Open vSwitch database of its own.
 ENTER = """set -eu
 make_places() {

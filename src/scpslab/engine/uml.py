@@ -13,7 +13,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,10 +32,12 @@ from scpslab.engine.terminal import SessionConsole
 from scpslab.lab.place import OUT
 from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.cell import CellPlan, Limits
+from scpslab.plan.packs import Pack
 from scpslab.runs import CellFiles
 from scpslab.setup import Images, Say, cache_dir, ensure, ensure_stack
-from scpslab.setup.images import PartFacts, parts_facts
+from scpslab.setup.images import PartFacts, ensure_boot_with, parts_facts
 from scpslab.setup.own_images import OwnImage, archive, find_image, lend
+from scpslab.setup.packs import ensure_layers
 
 ROOT_ARGUMENTS = ["hostfs=/proc/self/cwd", "root=lab", "rootfstype=hostfs", "rootflags=boot", "ro", "init=/init"]
 COMPILE_LIMITS = {"memory_mib": 512, "wall_s": 120}
@@ -114,6 +116,15 @@ class Guest:
             yield process
 
 
+@dataclass(frozen=True)
+class _Packed:
+    """A boot folder with the layers of a pack, a hash of their bytes, and the versions of what is in them."""
+
+    boot: Path
+    hash: str
+    versions: dict[str, str]
+
+
 class UmlEngine(ProcessEngine):
     """Runs cells as User-Mode Linux processes, each pinned to one core.
 
@@ -122,6 +133,7 @@ class UmlEngine(ProcessEngine):
     """
 
     lab_name: ClassVar[str] = "the lab kernel"
+    takes_packs: ClassVar[bool] = True
     clock: ClassVar[tuple[str, ...]]
 
     def __init__(self, *, snapshots: bool = True) -> None:
@@ -130,6 +142,7 @@ class UmlEngine(ProcessEngine):
         self._images: dict[bool, Images] = {}
         self._bundles: dict[Needs, tuple[Path, str]] = {}
         self._own_images: dict[str, tuple[OwnImage, Path]] = {}
+        self._packs: dict[tuple[Pack, bool], _Packed] = {}
 
     @cached_property
     def _input_hash(self) -> str:
@@ -154,6 +167,13 @@ class UmlEngine(ProcessEngine):
                 bundle_hash(images, scps),
             )
         for plan in plans:
+            if (pack := plan.network.pack) and (pack, docker := Needs.of(plan).docker) not in self._packs:
+                layers = ensure_layers(pack, say)
+                boot, digest = ensure_boot_with(
+                    say, {name: layer.path for name, layer in layers.items()}, with_docker=docker
+                )
+                versions = {name: version for layer in layers.values() for name, version in layer.versions.items()}
+                self._packs[pack, docker] = _Packed(boot, digest, versions)
             if names := own_images(plan):
                 self._bring_images(names, plan.network.memory_mib, say)
 
@@ -190,17 +210,20 @@ class UmlEngine(ProcessEngine):
 
     def hash(self, plan: Plan) -> str:
         """Hash of kernel, guest image, lab program, what makes a cell's input and, if the plan needs them, the SCPS
-        stack and images of others.
+        stack, images of others and layers over the guest image.
         """
         bundle = self._bundles[Needs.of(plan)][1]
         ids = [self._own_images[name][0].id for name in own_images(plan)]
+        if packed := self._packed(plan):
+            ids.append(packed.hash)
         return hashlib.sha256("\n".join([bundle, self._input_hash, *ids]).encode()).hexdigest()[:24]
 
-    def facts(self) -> dict[str, dict[str, PartFacts]]:
+    def facts(self) -> dict[str, dict[str, Any]]:
         """The parts by name: whether they are the published ones (null: none is published for the recipe), and where
-        versions differ.
+        versions differ. Where plans have packs, `packages`: the versions of what is in them, by name.
         """
-        return {"parts": self._parts_facts}
+        packages = {name: version for packed in self._packs.values() for name, version in packed.versions.items()}
+        return {"parts": self._parts_facts, **({"packages": packages} if packages else {})}
 
     def _compile(self, images: Images, lab: Path, cell: Path) -> None:
         tail = self.boot(images, lab, cell, COMPILE_LIMITS)
@@ -227,7 +250,13 @@ class UmlEngine(ProcessEngine):
     def guest(self, plan: Plan) -> Guest:
         """What the guest of a prepared plan is made of."""
         needs = Needs.of(plan)
-        return self._made_of(self._images[needs.docker], self._bundles[needs][0], plan)
+        guest = self._made_of(self._images[needs.docker], self._bundles[needs][0], plan)
+        packed = self._packed(plan)
+        return replace(guest, boot=packed.boot) if packed else guest
+
+    def _packed(self, plan: Plan) -> _Packed | None:
+        pack = plan.network.pack
+        return self._packs[pack, Needs.of(plan).docker] if pack else None
 
     def _made_of(self, images: Images, program: Path, plan: Plan) -> Guest:
         return Guest(

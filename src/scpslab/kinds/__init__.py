@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import find_spec
+from pathlib import Path
 
 from scpslab.core.kinds import Registry
 
@@ -25,6 +25,7 @@ NAMES = {
         "background",
         "policy",
         "transport",
+        "program",
     ),
     "services": (
         "np-router",
@@ -63,12 +64,12 @@ NO_MODULE = str.maketrans("-.", "__")
 
 
 def find(family: str, layer: str) -> Iterator[str]:
-    """Imports what a layer has of a family's kinds, and says their names."""
+    """Imports what a layer has of a family's kinds, and says the names of all."""
     for name in NAMES[family]:
-        module = f"{__name__}.{family}.{name.translate(NO_MODULE)}.{layer}"
-        if find_spec(module) is not None:
-            import_module(module)
-            yield name
+        folder = name.translate(NO_MODULE)
+        if (Path(__file__).parent / family / folder / f"{layer}.py").is_file():
+            import_module(f"{__name__}.{family}.{folder}.{layer}")
+        yield name
 
 
 def load(*layers: str) -> None:

@@ -87,13 +87,10 @@ class Accounts:
         return still_open
 
     def _limit_ns(self) -> int:
-        """How long packets may be under way after the end: a packet on the longest way, and the answer to it, arrive
-        however long the delays are.
+        """How long packets may be under way after the end: a packet on the longest way, behind full queues, and the
+        answer to it, arrive however long that takes.
         """
-        plans = [direction.plan for direction in self.network.directions]
-        return DRAIN_LIMIT_NS + sum(
-            max(plan.delay_ns, *(delay_ns for _, delay_ns in plan.delay_table or ((0, 0),))) for plan in plans
-        )
+        return DRAIN_LIMIT_NS + self.network.longest_ns()
 
     def _counters(self) -> list[Counters]:
         """The counters of every direction, those of managed queues included."""

@@ -15,7 +15,7 @@ from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.network import LabNetwork, write_environment
 from scpslab.lab.place import CELL, OUT, WORK
-from scpslab.lab.records import Records, Status, Trace
+from scpslab.lab.records import Records, Status, keep_end
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
@@ -39,8 +39,10 @@ class Lab:
         self.log = Records(self.folders.records / "lab.jsonl")
         self.phases: list[tuple[str, int]] = []
         # Without a switch nobody needs its daemons, whose memory every fork would copy.
-        has_switches = any(isinstance(node, Switch) for node in network.nodes)
-        self.open_vswitch = self._open_vswitch() if has_switches else None
+        self.open_vswitch: OpenVSwitch | None = None
+        if any(isinstance(node, Switch) for node in network.nodes):
+            self.phase("switch daemons")
+            self.open_vswitch = OpenVSwitch(self.folders.logs)
         if network.containers == "docker":
             self.phase("docker")
             Daemon(self.folders.logs).wait()
@@ -57,10 +59,6 @@ class Lab:
         self.phase("environment")
         write_environment(WORK / "environment.json", self.network)
 
-    def _open_vswitch(self) -> OpenVSwitch:
-        self.phase("switch daemons")
-        return OpenVSwitch(self.folders.logs)
-
     def phase(self, name: str) -> None:
         """Notes that a phase begins."""
         self.phases.append((name, Context.now_ns()))
@@ -68,7 +66,7 @@ class Lab:
     def take(self, plan: Plan) -> Prepared:
         """Gives the network what is the cell's own. Everything before is the same for all cells of a template."""
         self.phase("cell")
-        settled = self.network.take(plan.cell, spare_gaps(plan), VECTORS)
+        settled = self.network.take(plan, spare_gaps(plan), VECTORS)
         for link in self.serial_links:
             link.take(plan.cell, VECTORS)
         return Prepared(self, plan, settled)
@@ -118,7 +116,7 @@ class Running:
             settled=prepared.settled,
             folders=lab.folders,
             log=lab.log,
-            traces=self._traces,
+            traces=lambda node: [trace for workload in self.workloads for trace in workload.traces(node)],
             services=prepared.services,
         )
         self.probes = [probes.KINDS[planned.kind](planned, self.context) for planned in cell.probes]
@@ -174,8 +172,9 @@ class Running:
             routers = [router for router in self.prepared.routers if link.name in router.counted]
             link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
         too_many = ""
-        if self.prepared.plan.cell.packets is not None:
-            too_many = self.network.stages.write_packets(self.lab.folders.records, self.context.epoch.realtime_ns)
+        if self.prepared.plan.cell.packets:
+            records, epoch_ns = self.lab.folders.records, self.context.epoch.realtime_ns
+            too_many = self.network.stages.write_packets(records, self.network.owners, epoch_ns)
         if still_open := accounts.write():
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload or too_many:
@@ -185,9 +184,6 @@ class Running:
         self._write_log()
         self.context.live.write()
         return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
-
-    def _traces(self, node: str) -> list[Trace]:
-        return [trace for workload in self.workloads for trace in workload.traces(node)]
 
     def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
         def change() -> None:
@@ -253,6 +249,8 @@ def finish(status: Status) -> None:
     for source in sorted(WORK.rglob("*")):
         target = CELL / OUT / source.relative_to(WORK)
         if source.is_file():
+            if source.suffix == ".log":
+                keep_end(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
     (CELL / OUT).mkdir(exist_ok=True)

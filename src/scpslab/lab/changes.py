@@ -20,16 +20,18 @@ from scpslab.core.names import file_name
 from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES
 from scpslab.lab.network import LabNetwork
+from scpslab.lab.packets import LAB
 from scpslab.lab.records import Records
-from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of
+from scpslab.lab.services import ending
+from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of, track
 from scpslab.lab.template import GAPS_KEPT
-from scpslab.plan.error_models import Errors
+from scpslab.plan.error_models import BitErrorRate, Errors
 from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
-from scpslab.plan.links import Link
+from scpslab.plan.links import FOR_EVER_NS, Link
 
-FOR_EVER_NS = NEVER_BITS = 1 << 62
+NEVER_BITS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
-GAP_OFFSET, GAP_COUNT, WINDOW_OFFSET, WINDOW_COUNT, GAP_AT, BITS_TO_ERROR, WINDOW_AT = 2, 3, 4, 5, 12, 13, 14
+WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
 
 
 class ChangeError(ValueError):
@@ -86,22 +88,31 @@ class LinkChanges:
         self.stages.arrivals.memory[at : at + 8] = struct.pack("=Q", value)
 
     def _ber(self, direction: DirectionStages, ber: float, seed: str) -> None:
-        gaps = draw_gaps(ber, seed)
+        self._refuse_moved(direction, "bit errors", self.settled.moves[direction].weights)
         room = self.settled.room[direction.arriving]
+        places, settings = track(draw_gaps(ber, seed), room.places)
+        offset, count, *rest = struct.unpack("=5Q", settings)
         # The program must never see half of it.
-        self._put(direction, GAP_COUNT, 0)
-        if gaps:
-            self.stages.arrays["gaps"].write(room.gaps, gaps.tobytes())
-            self._put(direction, GAP_OFFSET, room.gaps)
-            self._put(direction, GAP_AT, 0)
-            self._put(direction, BITS_TO_ERROR, gaps[0] - 1)
-            self._put(direction, GAP_COUNT, len(gaps))
+        for word in (SPELL_COUNT, TRACK + 1, BAD_TRACK + 1):
+            self._put(direction, word, 0)
+        self.stages.arrays["places"].write(room.places, places.tobytes())
+        for word, value in enumerate((offset, *rest)):
+            self._put(direction, TRACK + word + (word > 0), value)
+        self._put(direction, TRACK + 1, count)
+
+    def _refuse_moved(self, direction: DirectionStages, what: str, steps: object) -> None:
+        if steps:
+            raise ChangeError(
+                f"link {direction.link} {direction.name}: found {what} that a profile changes; expected what it leaves "
+                "alone"
+            )
 
     def _delay(self, direction: DirectionStages, delay_ns: int) -> None:
         if direction.relay is None:
             raise ChangeError(
                 f"link {direction.link}: found no delay stage; expected a link that goes through a switch"
             )
+        self._refuse_moved(direction, "delay", self.settled.moves[direction].delays)
         options = self.settled.delay_options(direction, delay_ns)
         # A delay that shrinks must not let packets overtake each other.
         self.network.change_delay(
@@ -110,6 +121,11 @@ class LinkChanges:
 
     def _rate(self, direction: DirectionStages, rate_bps: int) -> None:
         queue = direction.plan.queue
+        if direction.entering in self.settled.varying:
+            raise ChangeError(
+                f"link {direction.link} {direction.name}: found a rate that the scenario's events change; "
+                "expected one that they leave alone"
+            )
         if queue is None or not queue.serialises:
             raise ChangeError(
                 f"link {direction.link} {direction.name}: found no serialiser with a drop-tail queue; "
@@ -139,7 +155,7 @@ def _first(direction: DirectionStages, errors: Errors | None) -> dict[str, int |
     plan = direction.plan
     found: dict[str, int | float | str] = {
         "state": "up",
-        "ber": errors.settings.mean_ber if errors else 0,
+        "ber": errors.settings.ber if errors and isinstance(errors.settings, BitErrorRate) else 0,
     }
     if plan.rate_bps:
         found["rate"] = plan.rate_bps
@@ -307,7 +323,9 @@ class Events:
         if isinstance(step, LinkStep):
             seeds = step.seeds or ("",) * len(step.directions)
             for name, seed in zip(step.directions, seeds, strict=True):
-                self.changes.change(step.link, name, step.change, step.value, seed)
+                # The stages know from the beginning which rates come.
+                if step.change != "rate":
+                    self.changes.change(step.link, name, step.change, step.value, seed)
             said = {"link": step.link, "change": step.change, "value": step.value}
         else:
             service = self.context.services.named(step.service)
@@ -320,8 +338,12 @@ class Events:
         start_t_s = self.context.epoch.now_s()
         with (self.context.folders.logs / file_name("events", str(number), step.node, suffix=".log")).open("wb") as log:
             start = self.context.network.node(step.node).start
-            process = start(["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
+            with self.context.network.owners.owning(LAB):
+                process = start(
+                    ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
+                )
         self.processes.append(process)
+        expected = step.expect or 0
 
         def ended(code: int) -> None:
             if not self.records.closed:
@@ -329,8 +351,11 @@ class Events:
                 said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
                 self.records.write(**said)
             self.left -= step.required
-            if code == NOT_FOUND and not self.broken:
+            if code == NOT_FOUND != expected and not self.broken:
                 self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
+            elif step.required and code != expected:
+                found = f"event {number}: {ending(code)} in place of {expected}: {step.command}"
+                self.reason = self.reason or found
 
         def give_up() -> None:
             if process.poll() is None:

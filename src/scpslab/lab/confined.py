@@ -75,7 +75,7 @@ class Ends(Workload[Transfer]):
 
     def open_socket(self, node: str, ip: str, port: int, take: Callable[[bytes, Any], None]) -> socket.socket:
         """A socket of a node; what comes to it after the start is taken until there is an outcome."""
-        with inside(self.network.pid(node)):
+        with inside(self.network.pid(node)), self.network.owners.owning(self.name):
             opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         for option in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
             opened.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)

@@ -6,11 +6,18 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from scpslab.core.kinds import Registry
-from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
+from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, LONGEST_HELD_S, Queue
 
 ETHERNET_HEADER_BYTES = 14
 # netem counts packets in its delay line against its limit; the largest value keeps it from ever dropping one.
 NETEM_LIMIT = 1_000_000_000
+# Holds packets until the times that the program `entering` gave them, where a rate changes. netem, which hardly delays
+# them, takes them from their sockets, as it does where the rate is constant: no sender sees how long the queue is.
+PACED = f"fq limit {NETEM_LIMIT} flow_limit {NETEM_LIMIT} nopacing timer_slack 0 horizon {LONGEST_HELD_S}s"
+HOLDING = (
+    f"root handle 1: netem limit {NETEM_LIMIT} delay 1ns",
+    f"parent 1:1 handle 11: {PACED}",
+)
 
 
 class Discipline(ABC):

@@ -129,8 +129,8 @@ class Loop:
 
         self._selector.register(fd, selectors.EVENT_READ, ended)
 
-    def on_lines(self, stream: IO[bytes], call: Callable[[str], None]) -> None:
-        """Calls with every line the stream delivers, until it ends.
+    def on_lines(self, stream: IO[bytes] | None, call: Callable[[str], None]) -> None:
+        """Calls with every line the stream delivers, until it ends; the last one may have no line feed.
 
         One of more than LONGEST_LINE bytes comes in parts.
         """
@@ -146,19 +146,25 @@ class Loop:
                 call(held.decode(errors="replace"))
                 held.clear()
 
-        self.on_data(stream, readable)
+        self.on_data(stream, readable, lambda: call(held.decode(errors="replace")) if held else None)
 
-    def on_data(self, stream: IO[bytes], call: Callable[[bytes], None]) -> None:
+    def on_data(
+        self, stream: IO[bytes] | None, call: Callable[[bytes], None], ended: Callable[[], None] = lambda: None
+    ) -> None:
         """Calls with what the stream delivers, until it ends."""
+        assert stream is not None  # the process was started with a pipe
         os.set_blocking(stream.fileno(), False)
 
         def readable() -> None:
-            data: bytes | None = stream.read(1 << 16)
+            # The end is read with what comes before it: it must not come behind the end of the program.
+            while data := stream.read(1 << 16):
+                call(data)
+                if len(data) == 1 << 16:
+                    return
             if data == b"":
                 self._selector.unregister(stream)
                 stream.close()
-                return
-            call(data or b"")
+                ended()
 
         self._selector.register(stream, selectors.EVENT_READ, readable)
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from scpslab.plan.routes import RouteOptions
 
@@ -85,6 +86,12 @@ class Netlink:
     def close(self) -> None:
         """Closes the socket."""
         self.socket.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def ask(self, kind: int, flags: int, body: bytes) -> list[tuple[int, bytes]]:
         """Sends one message and returns the answers (kind, body) up to its acknowledgement.

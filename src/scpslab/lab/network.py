@@ -8,26 +8,36 @@ import platform
 import socket
 import struct
 import subprocess
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from mininet.net import Mininet
 from mininet.topo import Topo
 
-from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.disciplines import DISCIPLINES, HOLDING, PACED
+from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
 from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
+from scpslab.lab.packets import Owners
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import DirectionStages, Settled, Stages, first_delay_ns
-from scpslab.lab.switches import LabLink, LabSwitch
+from scpslab.lab.stages import PINS, DirectionStages, Moves, Settled, Stages, first_delay_ns
+from scpslab.lab.switches import LabLink, LabSwitch, know_addresses
 from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
-from scpslab.plan import NetworkPlan
-from scpslab.plan.cell import CellPlan
+from scpslab.plan import NetworkPlan, Plan
+from scpslab.plan.disciplines import LONGEST_HELD_S
+from scpslab.plan.events import LinkStep
+from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialEnd
 
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
+# Stage 2 where delays change; packets that may overtake each other are flows of their own.
+DELAYING = (
+    f"qdisc add DEV root handle 2: {PACED} orphan_mask 16777215",
+    f"filter add DEV egress prio 1 bpf direct-action object-pinned {PINS}/delaying",
+)
 NODE_CLASSES = {"host": LabNode, "router": LabRouter, "scps-router": LabRouter}
 DOCKER_CLASSES = {"host": DockerNode, "router": DockerRouter, "scps-router": DockerRouter}
 
@@ -43,7 +53,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
         for node in network.nodes:
             if isinstance(node, Switch):
                 whole = (network, pairs) if standalone else None
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, standalone=whole)
+                learns = standalone or network.topology == SCRIPTS
+                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, learns=learns, standalone=whole)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
@@ -58,6 +69,8 @@ class LabNetwork:
 
     def __init__(self, plan: NetworkPlan, space: Space, logs: Path) -> None:
         self.plan = plan
+        self.steps: list[LinkStep] = []
+        self.moves: Mapping[DirectionStages, Moves] = {}
         # A node's end of each of its serial links.
         self.terminals: dict[str, dict[str, str]] = {}
         pairs = indexed(plan)
@@ -65,7 +78,7 @@ class LabNetwork:
         # Mininet would raise limits of the whole machine.
         Mininet.inited = Mininet.inited or not IS_ALONE
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
-        self.wiring = Wiring(plan, pairs, self.mininet, is_recorded=space.packets is not None)
+        self.wiring = Wiring(plan, pairs, self.mininet)
         self.wiring.configure()
         self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:
@@ -79,11 +92,15 @@ class LabNetwork:
         the queues off a port it gets.
         """
         self.mininet.start()
+        if self.plan.topology != SCRIPTS:
+            know_addresses(self.wiring.behind_ports())
         self.wiring.run_tc(self.logs)
 
-    def take(self, cell: CellPlan, spare_gaps: int, vectors: Path) -> Settled:
+    def take(self, plan: Plan, spare_gaps: int, vectors: Path) -> Settled:
         """Becomes the network of a cell: its bit errors, its seeds, its probes. `spare_gaps`: see Stages.settle."""
-        settled = self.stages.settle(cell, vectors, spare_gaps)
+        settled = self.stages.settle(plan.cell, vectors, spare_gaps)
+        self.owners = Owners(plan)
+        self.steps = [step for step in plan.cell.events if isinstance(step, LinkStep)]
         for direction in self.directions:
             if direction.plan.jitter_ns:
                 # Jitter is drawn from the cell's seed.
@@ -91,7 +108,47 @@ class LabNetwork:
                 self.change_delay(direction, options)
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
+            if direction.entering in settled.varying:
+                self._tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
+            if direction.relay is not None and settled.moves[direction].delays:
+                self._tc(direction.relay, "qdisc del DEV root", *DELAYING)
+        self.moves = settled.moves
         return settled
+
+    def _tc(self, index: int, *commands: str) -> None:
+        """Changes an interface: lets the kernel keep the times that a program gives to packets."""
+        place = self.places[index]
+        where = [] if self.pid(place) is None else ["-n", place]
+        for command in commands:
+            argv = ["tc", *where, *command.replace("DEV", f"dev {self.names[index]}").split()]
+            subprocess.run(argv, check=True, capture_output=True)
+            with (self.logs / "tc.log").open("a") as log:
+                log.write(f"{' '.join(argv)}\n")
+
+    def longest_ns(self) -> int:
+        """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the
+        longest delays that the cell has.
+        """
+        mtu_bytes = {link.name: link.mtu_bytes for link in self.plan.links}
+        whole_ns = 0
+        for direction in self.directions:
+            plan, steps = direction.plan, [step for step in self.steps if step.link == direction.link]
+            delays, rates = (
+                [int(step.value) for step in steps if step.change == change and direction.name in step.directions]
+                for change in ("delay", "rate")
+            )
+            moves = self.moves[direction]
+            whole_ns += plan.jitter_ns + max(
+                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
+            )
+            if moves.stretches:
+                # Planning sees to it.
+                whole_ns += LONGEST_HELD_S * SECOND_NS
+            elif plan.rate_bps is not None and plan.queue is not None:
+                packet_bytes = mtu_bytes[direction.link] + plan.overhead_bytes
+                room_bytes = plan.queue.limit_bytes or (plan.queue.limit_packets or 0) * packet_bytes
+                whole_ns += (room_bytes + packet_bytes) * 8 * SECOND_NS // min([plan.rate_bps, *rates])
+        return whole_ns
 
     def node(self, name: str) -> LabNode:
         """The host or router of that name."""
@@ -135,10 +192,8 @@ class LabNetwork:
             if queue is None or queue.serialises:
                 continue
             marks_at = DISCIPLINES[queue.discipline].marks_at
-            with self.where(direction.entering):
-                here = Netlink()
+            with self.where(direction.entering), Netlink() as here:
                 qdiscs = [qdisc for qdisc in here.qdiscs() if qdisc.interface == direction.entering]
-                here.close()
             drops = sum(qdisc.drops for qdisc in qdiscs if qdisc.parent == ROOT)
             inner = [qdisc.own for qdisc in qdiscs if qdisc.parent == INSIDE]
             marks = 0 if marks_at is None else sum(struct.unpack_from("=I", own, marks_at)[0] for own in inner)
@@ -152,12 +207,10 @@ class LabNetwork:
         indices = {index for d in self.directions for index in (d.entering, d.relay, d.arriving) if index is not None}
         settings: dict[int, dict[int, tuple[bytes, bytes]]] = {index: {} for index in indices}
         for index in {self.pid(self.places[index]): index for index in indices}.values():
-            with self.where(index):
-                here = Netlink()
+            with self.where(index), Netlink() as here:
                 for qdisc in here.qdiscs():
                     if qdisc.interface in settings:
                         settings[qdisc.interface][qdisc.parent] = qdisc.settings
-                here.close()
         return settings
 
 

@@ -252,10 +252,5 @@ class DockerNode(LabNode):
         self.docker.remove()
 
 
-class DockerRouter(DockerNode):
+class DockerRouter(LabRouter, DockerNode):
     """A container that forwards IPv4."""
-
-    def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
-        """Makes the container and lets it forward."""
-        super().startShell(mnopts)
-        self.sysctls(FORWARDING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import Json
 from scpslab.lab.context import Context
@@ -15,7 +15,10 @@ Planned = TypeVar("Planned", bound=Observer)
 Sampled = TypeVar("Sampled", bound=Sampling)
 
 
-class Probe(Generic[Planned]):
+KINDS: Registry[type[Probe[Any]]] = Registry("probes", "lab")
+
+
+class Probe(Registered, Generic[Planned], registry=KINDS):
     """Base of the kinds. `settle_ns`: how long it needs after the last packet before it can be stopped. `broken`: why
     what it wrote cannot be believed; "" where it can.
     """
@@ -68,6 +71,3 @@ class Sampler(Probe[Sampled]):
     def stop(self) -> None:
         """Takes no further sample."""
         self.stopped = True
-
-
-KINDS: Registry[type[Probe[Any]]] = Registry("probes", "lab")

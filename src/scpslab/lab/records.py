@@ -6,6 +6,8 @@ And the live stream: what a cell does now, for whoever listens.
 from __future__ import annotations
 
 import json
+import os
+import re
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,8 +18,26 @@ from scpslab.lab.loop import Epoch, Loop
 
 # How a line of the live stream begins (RFC 7464 section 2.2); and its longest line, in bytes.
 LIVE, LONGEST_LIVE = "\x1e", 2048
+# What is kept of a log, and how it begins where that is not all.
+LOG_BYTES, CUT = 1 << 20, re.compile(rb"\((\d+) bytes before this line are left out\)\n")
+# In the folder of records: what became of every packet (docs/plan-format.md).
+PACKETS = "packets.rec"
 # Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
 COPIES, MOST_LIVE_BYTES = 128, 1 << 20
+
+
+def keep_end(log: Path) -> None:
+    """Leaves of a log that is longer than LOG_BYTES its end, behind a line that says how much went before."""
+    with log.open("rb+") as file:
+        cut = CUT.match(file.read(64))
+        begins = cut.end() if cut else 0
+        gone = file.seek(0, os.SEEK_END) - begins - LOG_BYTES
+        if gone > 0:
+            file.seek(-LOG_BYTES, os.SEEK_END)
+            end = file.read()
+            file.seek(0)
+            file.truncate()
+            file.write(b"(%d bytes before this line are left out)\n" % (gone + int(cut[1] if cut else 0)) + end)
 
 
 class Records:

@@ -39,7 +39,7 @@ KEPT = (
 
 def options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
     """Options of a transfer at an end; `trace` is a descriptor to write one to."""
-    found = [*stack_options(end), "--timeout-s", f"{timeout_s:g}"]
+    found = [*stack_options(end), "--timeout-s", f"{timeout_s}"]
     return found if trace is None else [*found, "--trace", str(Path("/dev/fd") / str(trace))]
 
 

@@ -147,7 +147,6 @@ class SerialLink:
         with (self.logs / file_name(self.name, "channel", suffix=".log")).open("wb") as log:
             argv = [SCPS, "channel", *(f"pty:{end}" for end in ends), *channel_options(self.plan, self.errors)]
             self.channel = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
-        assert self.channel.stdout is not None
         self.loop.on_lines(self.channel.stdout, lambda line: self.events.append(json.loads(line)))
         self.loop.on_exit(self.channel, self._channel_exit)
         self.loop.run_until(lambda: bool(self.events) or self.channel_ended)
@@ -186,7 +185,6 @@ class SerialLink:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        assert process.stdout is not None
         log = (self.logs / file_name(self.name, "pppd", node, suffix=".log")).open("w", buffering=1)
 
         def said(line: str) -> None:
@@ -204,14 +202,12 @@ class SerialLink:
         assert end.ip is not None
         assert peer.ip is not None
         assert end.interface is not None
-        with inside(self.network.pid(end.node)):
-            here = Netlink()
+        with inside(self.network.pid(end.node)), Netlink() as here:
             if metrics := route_metrics(end.route):
                 # pppd has made the route to the peer; it gets the host's options.
                 here.connected(socket.if_nametoindex(end.interface), end.ip, metrics, peer.ip.split("/")[0])
             for route in routes:
                 here.route(route.to, route.via, route_metrics(route), route.src)
-            here.close()
 
     def _channel_exit(self, _code: int) -> None:
         self.channel_ended = True

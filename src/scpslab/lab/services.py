@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS, Loop, now_ns
@@ -29,7 +29,10 @@ UNASKED, REMOVED = "Z", "X"
 LINES_SHOWN, LETTERS_SHOWN, TAIL_BYTES = 3, 300, 4096
 
 
-class Service:
+KINDS: Registry[Any] = Registry("services", "lab")
+
+
+class Service(Registered, registry=KINDS):
     """Base of the kinds. `broken` says why the cell cannot go on: "" while all is well."""
 
     what: ClassVar[str] = "the service"
@@ -79,14 +82,15 @@ class Service:
         """Starts the program; its output comes line by line, its errors go to its log."""
         with self.log.open("ab") as errors:
             self.process = self._popen(subprocess.PIPE, errors.fileno())
-        assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)
         self.loop.on_exit(self.process, self._ended)
 
     def _popen(self, stdout: int, stderr: int, keep: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-        return self.network.node(self.node).start(
-            self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
-        )
+        node = self.network.node(self.node)
+        with self.network.owners.owning(self.name):
+            return node.start(
+                self.argv(), stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, cwd="/tmp", pass_fds=tuple(keep)
+            )
 
     def wait(self) -> None:
         """Waits until it serves.
@@ -145,11 +149,9 @@ class Service:
     def _not_ready(self) -> OSError:
         self.is_ending = True
         limit_s = self.start_limit_ns / SECOND_NS
-        found = (
-            f"is not ready after {limit_s:g} s"
-            if self.exit_code is None
-            else f"ended with {ending(self.exit_code)} before it was ready"
-        )
+        found = f"is not ready after {limit_s:g} s"
+        if self.exit_code is not None:
+            found = f"ended with {ending(self.exit_code)} before it was ready"
         return ChildProcessError(f"{self._title()} {found}{self._last_words()}")
 
     def _title(self) -> str:
@@ -236,4 +238,11 @@ def listens(pid: int, port: int) -> bool:
     return False
 
 
-KINDS: Registry[Any] = Registry("services", "lab")
+def has_udp(pid: int, port: int) -> bool:
+    """Whether somebody in a process's network namespace has a port of UDP."""
+    for name in ("udp", "udp6"):
+        path = Path(f"/proc/{pid}/net/{name}")
+        lines = path.read_text().splitlines()[1:] if path.exists() else []
+        if any(line.split()[1].endswith(f":{port:04X}") for line in lines):
+            return True
+    return False

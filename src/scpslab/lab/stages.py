@@ -2,9 +2,11 @@
 
 1. Serialise and queue at the sending interface: netem's rate (exact packet times), the limit held by the eBPF program
 `entering`;
-   a discipline of the kernel's own holds rate and limit instead (lab/disciplines).
-2. Propagate on the relay's interface towards the receiver: netem's delay.
-3. Err at the receiving interface: the eBPF program `arriving` walks a gap vector.
+   a discipline of the kernel's own holds rate and limit instead (lab/disciplines). Where a cell changes the rate,
+   `entering` gives each packet its time, and the kernel's fq holds it until then.
+2. Propagate on the relay's interface towards the receiver: netem's delay; where a profile changes it, `delaying` gives
+   each packet its time, and fq holds it.
+3. Err at the receiving interface: the eBPF program `arriving` walks the places of bit errors.
 
 Struct layouts follow images/guest/tools/stages.bpf.c.
 """
@@ -13,46 +15,60 @@ from __future__ import annotations
 
 import struct
 from array import array
-from dataclasses import dataclass
-from itertools import repeat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, islice, repeat, takewhile
 from pathlib import Path
+from typing import Self
 
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
 from scpslab.lab.loop import monotonic_offset_ns
-from scpslab.lab.packets import PacketLines
+from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
+from scpslab.lab.records import PACKETS
 from scpslab.lab.template import Space
-from scpslab.plan.cell import CellPlan, Impairment
+from scpslab.plan.cell import CellPlan, Impairment, stretches_of
+from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
+from scpslab.plan.profiles import WHOLE_WEIGHT
 
 FIRST_INDEX = 1000
 OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
-ENTRY = struct.Struct("=QqQQQQQ4Q7Q")
+ENTRY = struct.Struct("=Qq5Q4Q9Q7Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
-ENTRY_COUNTERS_AT = 11 * 8
-ENTRY_PIECES_AT = 17 * 8
-ARRIVAL = struct.Struct("=qQQQQQQQQQQQ7Q14Q")
-ARRIVAL_WINDOWS_AT = 4 * 8
-ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 7 * 8, 15 * 8
-ARRIVAL_EPOCH_AT = 9 * 8
+ENTRY_EPOCH_AT = 9 * 8
+ENTRY_COUNTERS_AT = 20 * 8
+ENTRY_PIECES_AT = 26 * 8
+TRACK = struct.Struct("=4Qq")
+ARRIVAL = struct.Struct(f"=q13Q{2 * TRACK.size}s8Q3Q14Q")
+ARRIVAL_WINDOWS_AT = 2 * 8
+ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 5 * 8, 29 * 8
+ARRIVAL_EPOCH_AT = 7 * 8
 ARRIVAL_COUNTERS = (
     *("seen_packets", "corrupt_packets", "corrupt_bytes", "outage_packets", "outage_bytes", "policy_packets"),
     *("policy_bytes", "delivered_packets", "delivered_bytes", "flipped_packets", "bit_errors", "vector_wraps"),
     *("duplicated_packets", "duplicated_bytes"),
 )
-ARRIVAL_COUNTERS_AT = 19 * 8
+ARRIVAL_COUNTERS_AT = 35 * 8
+PASSAGE = struct.Struct("=8Q")
 VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
 
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
 ORDER_RATE = "80gbit"
+# Beyond the life of any lab, in bits or nanoseconds.
+NEVER = 1 << 62
+NS_PER_S = 10**9
+STRETCH_BYTES = 32
+# Pairs of a time (ns since the epoch) and a value.
+Steps = tuple[tuple[int, int], ...]
 
 
 def slot_of(index: int) -> int:
@@ -80,6 +96,65 @@ class DirectionStages:
 
 
 @dataclass(frozen=True)
+class Moves:
+    """What the plan changes of a direction while a cell runs: its rates (until when, bit/s, sum, rest) or chances to
+    leave (when, 0, bytes), its delays and the weights of its bit errors (from when, value), and when it is down.
+
+    `is_linear`, `may_reorder`: of delays.
+    """
+
+    stretches: tuple[tuple[int, int, int, int], ...] = ()
+    in_chances: bool = False
+    delays: Steps = ()
+    weights: Steps = ()
+    downs: Steps = ()
+    is_linear: bool = False
+    may_reorder: bool = False
+
+    @classmethod
+    def of(cls, direction: DirectionStages, cell: CellPlan, vectors: Path) -> Self:
+        """What a cell changes: its events change rates, a profile everything; the engine has written it out."""
+
+        def steps(suffix: str) -> Steps:
+            path = vectors / file_name(direction.link, direction.name, suffix=suffix)
+            numbers = array("Q", path.read_bytes() if path.exists() else b"")
+            return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+        impairment = cell.impairment(direction.link, direction.name)
+        profile = impairment.profile if impairment else None
+        if profile is None:
+            return cls(tuple(with_sums(stretches_of(cell, direction.link, direction.plan))))
+        chances, each = steps(".chances"), FULL_PACKET_BYTES + direction.plan.overhead_bytes
+        summed = accumulate(packets * each for _, packets in chances)
+        return cls(
+            tuple((at, 0, min(let, NEVER), 0) for (at, _), let in zip(chances, summed, strict=True))
+            or tuple(with_sums(steps(".rates") or stretches_of(cell, direction.link, direction.plan))),
+            bool(chances),
+            steps(".delays"),
+            steps(".weights"),
+            steps(".downs"),
+            profile.delay == "linear",
+            profile.reorder,
+        )
+
+    def passage(self, settings: Settings) -> bytes:
+        """Stage 2 as its program has it; the steps of delays go into the map."""
+        return PASSAGE.pack(0, self.is_linear, self.may_reorder, *settings.course(self.delays), 0, 0)
+
+
+UNMOVED = Moves()
+
+
+def with_sums(rates: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    """Rates with what has left at them from the epoch until the end of each: bits, and bits times 10^-9."""
+    whole = begins = 0
+    for to_ns, bps in rates:
+        whole, begins = whole + bps * (to_ns - begins), to_ns
+        sent, rest = divmod(whole, NS_PER_S)
+        yield to_ns, bps, min(sent, NEVER), rest
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What became of a packet that did not pass unharmed: when (monotonic clock), its number in the direction, and a
     word of plan/links.py.
@@ -94,11 +169,11 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Room:
-    """Where the maps have room for what a direction may become: its first gap, its window; and the windows (offset,
+    """Where the maps have room for what a direction may become: its first place, its window; and the windows (offset,
     count) that it has of its plan.
     """
 
-    gaps: int
+    places: int
     window: int
     planned_windows: tuple[int, int]
 
@@ -108,12 +183,15 @@ class Settled:
     """What a cell has made of a network: what goes wrong in each direction, and by arrival the room for changes.
 
     `drawn`: the arrivals that have a list of packets to lose. `sampled`: the nodes whose connections a probe samples.
+    `varying`: the entries whose rate the plan changes. `moves`: what profiles change of directions.
     """
 
     impairments: dict[DirectionStages, Impairment | None]
     room: dict[int, Room]
     drawn: frozenset[int]
     sampled: frozenset[str] = frozenset()
+    varying: frozenset[int] = frozenset()
+    moves: Mapping[DirectionStages, Moves] = field(default_factory=dict)
 
     def errors(self, direction: DirectionStages) -> Errors | None:
         """A direction's bit errors, drop list and outages."""
@@ -124,14 +202,33 @@ class Settled:
         return delay_options(direction, delay_ns, impairment=self.impairments[direction])
 
 
+def track(gaps: Sequence[int], offset: int, parts: int = 1) -> tuple[array[int], bytes]:
+    """What the programs walk of a gap vector: the places of its errors from the first on, and behind them where they
+    begin again; and the settings and state of such a track, at `offset` in the map. Places count in `parts` of a bit.
+    """
+    others = accumulate((gap * parts for gap in islice(gaps, 1, None)), initial=0)
+    places = array("Q", takewhile(NEVER.__gt__, others)) if gaps else array("Q")
+    if len(places) < len(gaps):
+        places.append(NEVER)
+    first = min(gaps[0] * parts, NEVER) - 1 if gaps else 0
+    return places, TRACK.pack(offset, len(places), places[-1] if places else 0, 0, -first)
+
+
 class Settings:
     """A cell's settings for all directions, as they are written into the maps.
 
-    `spare_gaps`: how many gaps each direction has room for besides its plan's; then there is a spare window too.
+    `spare_gaps`: how many errors each direction has room for besides its plan's; then there is a spare window too.
     """
 
-    def __init__(self, impairments: dict[DirectionStages, Impairment | None], vectors: Path, spare_gaps: int) -> None:
-        self.gaps, self.windows, self.drops = array("Q"), array("Q"), array("Q")
+    def __init__(
+        self,
+        impairments: dict[DirectionStages, Impairment | None],
+        vectors: Path,
+        spare_gaps: int,
+        moves: Mapping[DirectionStages, Moves],
+    ) -> None:
+        self.places, self.windows, self.drops, self.steps = array("Q"), array("Q"), array("Q"), array("Q")
+        self._moves = moves
         self.drawn: set[int] = set()
         self.room: dict[int, Room] = {}
         self._impairments, self._vectors, self._spare_gaps = impairments, vectors, spare_gaps
@@ -141,31 +238,31 @@ class Settings:
         settings = {d.arriving: self._arrival(d, (d.link, d.name) in logged) for d in self._impairments}
         for arriving, setting in settings.items() if self._spare_gaps else ():
             windows = struct.unpack_from("=2Q", setting, ARRIVAL_WINDOWS_AT)
-            self.room[arriving] = Room(len(self.gaps), len(self.windows) // 2, windows)
-            self.gaps.extend(repeat(1, self._spare_gaps))
+            self.room[arriving] = Room(len(self.places), len(self.windows) // 2, windows)
+            self.places.extend(repeat(1, self._spare_gaps))
             self.windows.extend((0, 0))
         return settings
 
     def _arrival(self, direction: DirectionStages, logged: bool) -> bytes:
         impairment = self._impairments[direction]
         errors = _errors(impairment)
-        gap_offset = len(self.gaps)
-        vector = self._vectors / file_name(direction.link, direction.name, suffix=".u64")
-        if vector.exists():
-            self.gaps.frombytes(vector.read_bytes())
-        gap_count = len(self.gaps) - gap_offset
-        first_error = self.gaps[gap_offset] - 1 if gap_count else 0
+        below, draw = _duplicates(impairment)
+        tracks = b""
+        moves = self._moves.get(direction, UNMOVED)
+        parts = WHOLE_WEIGHT if moves.weights else 1
+        for suffix in (".u64", ".bad.u64"):
+            places, settings = track(self._numbers(direction, suffix), len(self.places), parts)
+            self.places.extend(places)
+            tracks += settings
         window_offset = len(self.windows) // 2
-        for start, end in sorted(errors.outages) if errors else ():
+        for start, end in sorted((*(errors.outages if errors else ()), *moves.downs)):
             # One within another would end before it.
             if len(self.windows) == 2 * window_offset or end > self.windows[-1]:
                 self.windows.extend((start, end))
         drop_offset = len(self.drops)
-        drawn = self._vectors / file_name(direction.link, direction.name, suffix=".drops")
         listed = set(errors.drop_packets if errors else ())
-        if drawn.exists():
+        if lost := self._numbers(direction, ".drops"):
             self.drawn.add(direction.arriving)
-            lost = array("Q", drawn.read_bytes())
             # Beyond the last one drawn the list is over, and so is the cell.
             last = max(lost, default=0)
             listed = {*lost, *(number for number in listed if number < last)}
@@ -173,8 +270,6 @@ class Settings:
         return ARRIVAL.pack(
             direction.plan.overhead_bytes,
             ACTIONS[errors.action] if errors else ACTIONS["drop"],
-            gap_offset,
-            gap_count,
             window_offset,
             len(self.windows) // 2 - window_offset,
             drop_offset,
@@ -182,9 +277,37 @@ class Settings:
             errors.drop_min_bytes if errors else 0,
             0,
             logged,
-            *_duplicates(impairment, first_error),
+            below,
+            *self._spells(direction),
+            bool(errors and errors.settings.in_time),
+            tracks,
+            *[0] * 7,
+            draw,
+            *self.course(moves.weights),
             *[0] * 14,
         )
+
+    def course(self, steps: Steps) -> tuple[int, int, int]:
+        """Puts steps into the map; returns where, how many, and which one holds first."""
+        offset = len(self.steps) // 2
+        self.steps.extend(chain.from_iterable(steps))
+        return offset, len(steps), 0
+
+    def _numbers(self, direction: DirectionStages, suffix: str) -> array[int]:
+        """What was drawn for a direction, if anything."""
+        path = self._vectors / file_name(direction.link, direction.name, suffix=suffix)
+        return array("Q", path.read_bytes() if path.exists() else b"")
+
+    def _spells(self, direction: DirectionStages) -> tuple[int, int, int]:
+        """Puts where the spells of the bad state begin among the places, and the sums of their lengths behind them;
+        returns where, how many, and after how long they begin again.
+        """
+        lengths, offset = self._numbers(direction, ".spells"), len(self.places)
+        ends = array("Q", takewhile(NEVER.__gt__, accumulate(lengths)))
+        begins = ends[::2]
+        self.places.extend(begins)
+        self.places.extend(accumulate(islice(lengths, 1, 2 * len(begins), 2), initial=0) if lengths else ())
+        return offset, len(begins), ends[-1] if lengths and len(ends) == len(lengths) else NEVER
 
 
 class Stages:
@@ -200,19 +323,24 @@ class Stages:
             ring = _ring_entries(direction.plan)
             self.ring_places[direction.entering] = (rings, ring)
             rings += ring
-        slots = max((slot_of(index) for d in directions for index in (d.entering, d.arriving)), default=0) + 1
+        used = (index for d in directions for index in (d.entering, d.arriving, d.relay) if index is not None)
+        slots = max(map(slot_of, used), default=0) + 1
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
+        self.passages = bpf.ArrayMap("passages", PASSAGE.size, slots)
         self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
         self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
-        self.recorded = PacketLines(space.packets or 0)
+        self.recorded = PacketLines(space.packets)
         # The maps live as long as somebody holds them.
         self.arrays = {
             "entries": self.entries,
             "departures": bpf.ArrayMap("departures", 16, rings),
             "arrivals": self.arrivals,
-            "gaps": bpf.ArrayMap("gaps", 8, space.gaps),
+            "places": bpf.ArrayMap("places", 8, space.places),
+            "stretches": bpf.ArrayMap("stretches", STRETCH_BYTES, space.stretches),
+            "steps": bpf.ArrayMap("steps", 16, space.steps),
+            "passages": self.passages,
             "windows": bpf.ArrayMap("windows", 16, space.windows),
             "drop_list": bpf.ArrayMap("drop_list", 8, space.drops),
             "verdicts": self.verdicts,
@@ -222,7 +350,7 @@ class Stages:
         descriptors = {name: array.fd for name, array in self.arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
         programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
-        for name in ("entering", "leaving", "arriving"):
+        for name in ("entering", "leaving", "delaying", "arriving"):
             bpf.pin(programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors), f"{PINS}/{name}")
         self.established = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
         bpf.attach_to_cgroup(self.established, str(CGROUP))
@@ -232,31 +360,50 @@ class Stages:
         probes = cell.probes if cell else ()
         logged = {probe.logged_direction for probe in probes if probe.logged_direction is not None}
         impairments = {d: cell.impairment(d.link, d.name) if cell else None for d in self.directions}
-        settings = Settings(impairments, vectors, spare_gaps)
-        entries = {d.entering: self._entry(d, (d.link, d.name) in logged) for d in self.directions}
+        moves = {d: Moves.of(d, cell, vectors) for d in self.directions if cell}
+        settings = Settings(impairments, vectors, spare_gaps, moves)
+        stretches = array("Q")
+        entries = {}
+        for d in self.directions:
+            own = moves.get(d, UNMOVED)
+            at, count = STRETCH_BYTES // 8, len(own.stretches)
+            entries[d.entering] = self._entry(
+                d, (d.link, d.name) in logged, len(stretches) // at, count, own.in_chances
+            )
+            stretches.extend(chain.from_iterable(own.stretches))
         arrivals = settings.arrivals(logged)
-        for name, values in (("gaps", settings.gaps), ("windows", settings.windows), ("drop_list", settings.drops)):
+        passages = {d.relay: moves.get(d, UNMOVED).passage(settings) for d in self.directions if d.relay is not None}
+        written_whole = {"places": settings.places, "windows": settings.windows, "drop_list": settings.drops}
+        for name, values in (written_whole | {"stretches": stretches, "steps": settings.steps}).items():
             self.arrays[name].write(0, values.tobytes())
-        for array_map, written in ((self.entries, entries), (self.arrivals, arrivals)):
+        for array_map, written in ((self.entries, entries), (self.arrivals, arrivals), (self.passages, passages)):
             for index, setting in written.items():
                 array_map.write(slot_of(index), setting)
-        self.recorded.switch(cell is not None and cell.packets is not None)
+        self.recorded.switch(cell is not None and cell.packets is True)
         sampled = frozenset(probe.sampled_node for probe in probes if probe.sampled_node is not None)
-        return Settled(impairments, settings.room, frozenset(settings.drawn), sampled)
+        varying = frozenset(d.entering for d, own in moves.items() if own.stretches)
+        return Settled(impairments, settings.room, frozenset(settings.drawn), sampled, varying, moves)
 
-    def _entry(self, direction: DirectionStages, logged: bool) -> bytes:
+    def _entry(
+        self, direction: DirectionStages, logged: bool, stretches_at: int, stretches: int, in_chances: bool
+    ) -> bytes:
         plan = direction.plan
         rate, limit_bytes, limit_packets = _drop_tail(plan)
         offset, ring = self.ring_places[direction.entering]
         limits = (limit_bytes, limit_packets)
-        return ENTRY.pack(rate, plan.overhead_bytes, *limits, offset, max(ring - 1, 0), logged, *[0] * 11)
+        places = (offset, max(ring - 1, 0), logged, stretches_at, stretches, 0, in_chances)
+        return ENTRY.pack(rate, plan.overhead_bytes, *limits, *places, *[0] * 16)
 
     def start_epoch(self, epoch_realtime_ns: int) -> None:
-        """Lets outage windows count from the epoch (the programs read the monotonic clock)."""
+        """Lets whatever changes count from the epoch (the programs read the monotonic clock)."""
         epoch = struct.pack("=Q", epoch_realtime_ns - monotonic_offset_ns())
         for direction in self.directions:
             at = slot_of(direction.arriving) * self.arrivals.stride + ARRIVAL_EPOCH_AT
             self.arrivals.memory[at : at + 8] = epoch
+            at = slot_of(direction.entering) * self.entries.stride + ENTRY_EPOCH_AT
+            self.entries.memory[at : at + 8] = epoch
+            if direction.relay is not None:
+                self.passages.write(slot_of(direction.relay), epoch)
 
     def account(self, direction: DirectionStages) -> dict[str, int]:
         """All counters of a direction; see docs/plan-format.md, accounting."""
@@ -281,7 +428,7 @@ class Stages:
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
         return bool(at >= count)
 
-    def write_packets(self, records: Path, epoch_realtime_ns: int) -> str:
+    def write_packets(self, records: Path, owners: Owners, epoch_realtime_ns: int) -> str:
         """Writes the record of every packet; returns "", or why it is not whole."""
         offers, sights = self.recorded.counts()
         if offers > self.recorded.room or sights > 2 * self.recorded.room:
@@ -291,11 +438,11 @@ class Stages:
                 "Raise limits.memory, or set packets: off"
             )
         lines = (
-            f"{d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
+            f"direction {d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
             f"{slot_of(d.arriving)}\n"
             for d in self.directions
         )
-        self.recorded.write(records, lines, epoch_realtime_ns - monotonic_offset_ns())
+        self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_realtime_ns - monotonic_offset_ns())
         return ""
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
@@ -332,13 +479,11 @@ def _ring_entries(plan: Direction) -> int:
     return min(1 << (most + 1).bit_length(), RING_LIMIT)
 
 
-def _duplicates(impairment: Impairment | None, first_error: int) -> tuple[int, ...]:
-    """Settings and state of an arrival from `duplicate_below` to `draw`; the first error's distance is among them."""
-    below, draw = 0, 0
+def _duplicates(impairment: Impairment | None) -> tuple[int, int]:
+    """Below what a draw doubles a packet, and the generator's first state; zeros where none is."""
     if impairment and impairment.duplicate and impairment.seed:
-        below = min(int(impairment.duplicate * 2.0**64), 2**64 - 1)
-        draw = int(impairment.seed[:16], 16) or 1
-    return (below, 0, first_error, 0, 0, 0, 0, draw)
+        return min(int(impairment.duplicate * 2.0**64), 2**64 - 1), int(impairment.seed[:16], 16) or 1
+    return 0, 0
 
 
 def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, list[str]]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import json
 import os
 import shutil
 import socket
 import struct
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -74,17 +76,14 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
             VethEnd(end.index, end.interface, end.mac, mtu_bytes, node_pid(node))
             for end, node in zip(ends, nodes, strict=True)
         ]
-        here = Netlink()
-        here.veth((veths[0], veths[1]))
-        here.close()
+        with Netlink() as here:
+            here.veth((veths[0], veths[1]))
         for end, node in zip(ends, nodes, strict=True):
-            with inside(node_pid(node)):
-                there = Netlink()
+            with inside(node_pid(node)), Netlink() as there:
                 offloads_off(end.interface)
                 there.up(end.index)
                 if end.ip:
                     there.address(end.index, end.ip)
-                there.close()
         self.intf1, self.intf2 = (self._interface(end, node) for end, node in zip(ends, nodes, strict=True))
 
     def _interface(self, end: Port, node: Any) -> LabIntf:
@@ -94,15 +93,12 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
 
     def delete(self) -> None:
         """Deletes the pair."""
-        with inside(node_pid(self.intf1.node)):
-            there = Netlink()
+        with inside(node_pid(self.intf1.node)), Netlink() as there:
             try:
                 there.delete(socket.if_nametoindex(self.intf1.name))
             except OSError as error:
                 if error.errno != errno.ENODEV:
                     raise
-            finally:
-                there.close()
 
 
 RUN = Path("/run/openvswitch")
@@ -110,6 +106,7 @@ DATABASE = Path("/var/lib/openvswitch/conf.db")
 EMPTY_DATABASE = Path("/usr/share/scpslab/ovs.db")
 SCHEMA = "/usr/share/openvswitch/vswitch.ovsschema"
 START_LIMIT_S = 30.0
+ANSWER_BYTES = 4096
 STANDALONE_LOGS = Path("/run/scpslab/logs")
 
 
@@ -160,12 +157,15 @@ class OpenVSwitch:
 
 
 class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
-    """A learning bridge (fail mode standalone); `mirror_to` names the host that gets a copy of every frame."""
+    """A bridge (fail mode standalone) that is told its addresses (know_addresses), or `learns` as Mininet's do;
+    `mirror_to` names the host that gets a copy of every frame.
+    """
 
     dpidLen = 16  # noqa: N815  # Mininet's name
 
     def __init__(self, name: str, mirror_to: str | None = None, standalone: Any = None, **params: Any) -> None:
         params["inNamespace"] = False
+        self.learns: bool = params.pop("learns", True)
         # `standalone`: the network and its pairs, where only `mn` sees to them.
         self.mirror_to, self.standalone = mirror_to, standalone
         # The maps of the links live as long as somebody holds them.
@@ -195,8 +195,10 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         """Makes all bridges in one transaction, which is much faster than one each."""
         wiring = cls._start_standalone(switches) if switches[0].standalone else None
         # Nobody reads the statistics of ports that the daemon would give the database every five virtual seconds.
-        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "max-revalidator": 10000}
-        settings["stats-update-interval"] = 86400000
+        settings = {"n-handler-threads": 1, "n-revalidator-threads": 1, "stats-update-interval": 86400000}
+        if not any(switch.learns for switch in switches):
+            # What a packet has shown of the way to take never changes.
+            settings["max-revalidator"] = 10000
         command = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", "init", "--", "set", "Open_vSwitch", "."]
         command += [f"other_config:{name}={value}" for name, value in settings.items()]
         for switch in switches:
@@ -223,7 +225,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         network, pairs = switches[0].standalone
         wiring = Wiring(network, pairs, nodes)
         wiring.configure()
-        stages = Stages(wiring.directions, Space(gaps=1, windows=1, drops=1, verdicts=1))
+        stages = Stages(wiring.directions, Space(places=1, stretches=1, windows=1, drops=1, verdicts=1))
         stages.settle(None, Path("/nonexistent"), 0)
         switches[0].held.append(stages)
         return wiring
@@ -249,6 +251,23 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             check=False,
             capture_output=True,
         )
+
+
+def know_addresses(behind: Iterable[tuple[str, str, str]]) -> None:
+    """Tells bridges for ever behind which port each address is, so that none floods what it could not learn before.
+
+    Raises:
+        OSError: the daemon does not take one.
+    """
+    for bridge, port, mac in behind:
+        request = {"id": 0, "method": "fdb/add", "params": [bridge, port, "0", mac]}
+        with socket.socket(socket.AF_UNIX) as daemon:
+            daemon.connect(str(next(RUN.glob("ovs-vswitchd.*.ctl"))))
+            daemon.sendall(json.dumps(request).encode())
+            daemon.shutdown(socket.SHUT_WR)
+            answer = json.loads(daemon.recv(ANSWER_BYTES))
+        if answer["error"] is not None:
+            raise OSError(errno.EINVAL, f"Open vSwitch: fdb/add {bridge} {port} {mac}: {answer['error']}")
 
 
 def _far_ends(node: Any) -> list[tuple[Any, str]]:

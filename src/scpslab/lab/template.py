@@ -22,48 +22,62 @@ from typing import Annotated, Self
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.names import file_name
-from scpslab.core.strict_json import JsonObject
 from scpslab.plan import NetworkPlan, Plan, schema
-from scpslab.plan.schema import Range
+from scpslab.plan.cell import stretches_of
+from scpslab.plan.schema import Part, Range
 
 # Room kept for the bit errors of each direction of a lab whose links can change; then they repeat.
 GAPS_KEPT = 1 << 16
 NUMBER_BYTES = 8
+# What is drawn of bit errors (scenario/errors.py).
+VECTORS = (".u64", ".bad.u64", ".spells")
+# What profiles change, in pairs of a time and a value (scenario/profiles/tables.py).
+MOVED = (".rates", ".chances", ".delays", ".weights", ".downs")
 VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Space:
-    """Entries of the maps `gaps`, `windows`, `drop_list` and `verdicts`, powers of two: cells that differ a little
-    share a template. `packets`: lines of the record.
+class Space(Part):
+    """Entries of the maps `places`, `stretches`, `windows`, `drop_list`, `verdicts` and `steps`, powers of two: cells
+    that differ a little share a template. `packets`: lines of the record.
     """
 
-    gaps: Entries
+    places: Entries
+    stretches: Entries
     windows: Entries
     drops: Entries
     verdicts: Entries
-    packets: Entries | None = None
+    packets: Entries = 1
+    steps: Entries = 1
 
     @classmethod
     def of(cls, plan: Plan, vectors: Path) -> Self:
         """The space that a plan needs whose vectors of bit errors are in a folder."""
-        gaps = windows = drops = 0
+        places = stretches = windows = drops = steps = 0
         spare = spare_gaps(plan)
         for link in plan.network.links:
             for direction in link.directions:
                 errors = plan.cell.errors(link.name, direction.name)
-                gaps += spare + _numbers(vectors / file_name(link.name, direction.name, suffix=".u64"))
-                windows += bool(spare) + len(errors.outages if errors else ())
+                drawn = [_numbers(vectors / file_name(link.name, direction.name, suffix=one)) for one in VECTORS]
+                # Of spells there is a sum more than places.
+                places += spare + sum(drawn) + (drawn[-1] > 0)
+                moved = {
+                    one: _numbers(vectors / file_name(link.name, direction.name, suffix=one)) // 2 for one in MOVED
+                }
+                stretches += len(stretches_of(plan.cell, link.name, direction)) + moved[".rates"] + moved[".chances"]
+                steps += moved[".delays"] + moved[".weights"]
+                windows += bool(spare) + len(errors.outages if errors else ()) + moved[".downs"]
                 drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         logged = any(probe.logged_direction for probe in plan.cell.probes)
         return cls(
-            gaps=_power(gaps),
+            places=_power(places),
+            stretches=_power(stretches),
             windows=_power(windows),
             drops=_power(drops),
             verdicts=VERDICT_LOG_ENTRIES if logged else 1,
-            packets=plan.cell.packets,
+            packets=plan.network.packet_lines,
+            steps=_power(steps),
         )
 
 
@@ -101,15 +115,11 @@ class Template:
         """Hash of all that the template is, and what seeds the random numbers of its guest until a cell's own seed
         does.
         """
-        return hashlib.sha256(json.dumps(self.write(), sort_keys=True).encode()).hexdigest()
-
-    def write(self) -> JsonObject:
-        """What the file's JSON is to say."""
-        return schema.write(self)
+        return hashlib.sha256(json.dumps(schema.write(self), sort_keys=True).encode()).hexdigest()
 
     def text(self) -> str:
         """The template as its file has it."""
-        return json.dumps(self.write(), indent=1) + "\n"
+        return json.dumps(schema.write(self), indent=1) + "\n"
 
     @classmethod
     def parse(cls, content: bytes) -> Self:

@@ -74,19 +74,14 @@ class Watch:
 
     def _direction(self, direction: DirectionStages) -> DirectionSample:
         counters = self.network.stages.account(direction)
-        with self.network.where(direction.entering):
-            here = Netlink()
+        with self.network.where(direction.entering), Netlink() as here:
             queues = [qdisc for qdisc in here.qdiscs() if (qdisc.interface, qdisc.parent) == (direction.entering, ROOT)]
-            here.close()
         backlog_bytes = sum(queue.backlog_bytes for queue in queues)
         return DirectionSample(direction.link, direction.name, direction.plan.rate_bps or 0, backlog_bytes, counters)
 
     def _connections(self, node: str) -> list[Connection]:
-        with inside(self.network.pid(node)):
-            here = Netlink(INET_DIAG)
-            open_ones = list(connections(here))
-            here.close()
-        return open_ones
+        with inside(self.network.pid(node)), Netlink(INET_DIAG) as here:
+            return list(connections(here))
 
 
 class View:

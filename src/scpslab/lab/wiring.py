@@ -14,7 +14,7 @@ from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, tc_lines
 from scpslab.plan import NetworkPlan
 from scpslab.plan.links import Link
-from scpslab.plan.nodes import Host, Router, ScpsRouter
+from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
@@ -68,13 +68,11 @@ class Wiring:
     links.
     """
 
-    def __init__(
-        self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any], *, is_recorded: bool = False
-    ) -> None:
+    def __init__(self, network: NetworkPlan, pairs: list[Pair], nodes: Mapping[str, Any]) -> None:
         self.network, self.pairs, self.nodes = network, pairs, nodes
         self.names = {end.index: end.interface for pair in pairs for leg in pair.legs for end in leg}
         self.places = {end.index: end.node for pair in pairs for leg in pair.legs for end in leg}
-        self.directions = [direction for pair in pairs for direction in _directions(pair, is_recorded=is_recorded)]
+        self.directions = [direction for pair in pairs for direction in _directions(pair)]
 
     def configure(self) -> None:
         """Gives every host and router its settings, neighbours and routes."""
@@ -90,14 +88,34 @@ class Wiring:
         node = self.nodes[name]
         return node.pid if node.inNamespace else None
 
+    def behind_ports(self) -> list[tuple[str, str, str]]:
+        """The hardware addresses that switches reach: the switch, its port, the address."""
+        ports: dict[str, list[tuple[str, Port]]] = {node.name: [] for node in self.network.nodes}
+        for first, second in (leg for pair in self.pairs for leg in pair.legs):
+            ports[first.node].append((first.interface, second))
+            ports[second.node].append((second.interface, first))
+        switches = [node.name for node in self.network.nodes if isinstance(node, Switch)]
+
+        def beyond(far: Port, passed: tuple[str, ...]) -> list[str]:
+            if far.node not in switches:
+                return [far.mac]
+            on = [port for _, port in ports[far.node] if port.node not in passed]
+            return [mac for port in on for mac in beyond(port, (*passed, far.node))]
+
+        return [
+            (switch, interface, mac)
+            for switch in switches
+            for interface, far in ports[switch]
+            for mac in beyond(far, (switch,))
+        ]
+
     def _configure_hosts(self) -> None:
         addresses, names = self._addresses(), first_addresses(self.network)
         for node in self.network.speaking:
             host = self.nodes[node.name]
             host.know(names)
             host.sysctls(node.sysctls)
-            with inside(host.pid):
-                here = Netlink()
+            with inside(host.pid), Netlink() as here:
                 for index, subnet in addresses[node.name]:
                     for other, ip, mac in subnet:
                         if other != node.name:
@@ -106,7 +124,6 @@ class Wiring:
                     here.connected(index, cidr, route_metrics(options))
                 for route in self._routes(node, late=False):
                     here.route(route.to, route.via, route_metrics(route), route.src)
-                here.close()
 
     def _connected(self, node: str) -> list[tuple[int, str, RouteOptions]]:
         """A node's interfaces whose own subnet has route options: index, address, options."""
@@ -182,7 +199,7 @@ def _subnet(cidr: str) -> str:
     return f"{value >> (32 - int(prefix))}/{prefix}"
 
 
-def _directions(pair: Pair, *, is_recorded: bool) -> list[DirectionStages]:
+def _directions(pair: Pair) -> list[DirectionStages]:
     forward, reverse = pair.link.directions
     first, far = pair.legs[0]
     towards_first = towards_second = None
@@ -191,8 +208,7 @@ def _directions(pair: Pair, *, is_recorded: bool) -> list[DirectionStages]:
         second, beside_second = pair.legs[1]
         towards_first, towards_second = far.index, beside_second.index
     # Where a relay looks is where it gets the other direction's packets from.
-    seen_first, seen_second = (towards_first, towards_second) if is_recorded else (None, None)
     return [
-        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second, seen_first),
-        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first, seen_second),
+        DirectionStages(pair.link.name, forward, first.index, second.index, towards_second, towards_first),
+        DirectionStages(pair.link.name, reverse, second.index, first.index, towards_first, towards_second),
     ]

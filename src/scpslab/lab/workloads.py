@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, count
 from scpslab.lab.context import Context
@@ -24,7 +24,10 @@ ToolOptions = Mapping[str, str | float | None]
 Process = subprocess.Popen[bytes]
 
 
-class Workload(Generic[Planned]):
+KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")
+
+
+class Workload(Registered, Generic[Planned], registry=KINDS):
     """Base of the kinds.
 
     `outcome` is "" while it runs, then "completed", or "incomplete" or "unsupported" with `reason`.
@@ -121,9 +124,17 @@ class Workload(Generic[Planned]):
         with (self.context.folders.logs / file_name(self.name, node, suffix=".log")).open("ab") as errors:
             kept = () if keep is None else (keep,)
             stdin, stdout = given.get("stdin", subprocess.DEVNULL), subprocess.PIPE
-            process = subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp")
-        assert process.stdout is not None
-        self.context.loop.on_lines(process.stdout, on_line)
+            with self.network.owners.owning(self.name):
+                process = subprocess.Popen(
+                    command, stdin=stdin, stdout=stdout, stderr=errors, pass_fds=kept, cwd="/tmp"
+                )
+
+        def hear(line: str) -> None:
+            # What a program says after the cell has ended is in no record.
+            if not self.records.closed:
+                on_line(line)
+
+        self.context.loop.on_lines(process.stdout, hear)
         self.context.loop.on_exit(process, on_exit)
         self.processes.append(process)
         return process
@@ -160,6 +171,3 @@ class Workload(Generic[Planned]):
             name = "t_s" if key == "t_ns" else key.removesuffix("_ns") + "_t_s"
             turned[name] = self.context.epoch.t_s(at_ns) if (at_ns := count(fields, key)) else None
         return turned
-
-
-KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")

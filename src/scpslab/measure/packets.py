@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE
 
@@ -49,6 +50,7 @@ FLOW = np.dtype(
         ("from_port", "<u2"),
         ("to_port", "<u2"),
         ("type", "<u2"),
+        ("owner", "<u2"),
         ("protocol", "u1"),
         ("", "u1"),
     ]
@@ -59,6 +61,7 @@ TCP, UDP, SCPS_TP = 6, 17, 106
 TCP_HEADERS = (TCP, SCPS_TP)
 # The time of what did not happen.
 NEVER = np.iinfo(np.int64).min
+OWNERS = re.compile(rb"owners (\S{1,100}(?: \S{1,100}){0,4095})\n")
 HEADER = re.compile(
     rb"direction (?P<link>\S{1,100}) (?P<name>\S{1,100}) packets (?P<packets>\d{1,10}) "
     rb"duplicates (?P<duplicates>\d{1,10}) flows (?P<flows>\d{1,10}) heads (?P<heads>\d{1,10})\n"
@@ -69,7 +72,11 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Flow:
-    """Packets from one place to another: addresses (text), ports (0: none), protocol of IP, EtherType."""
+    """Packets from one place to another: addresses (text), ports (0: none; of ICMP's echoes their identifier), protocol
+    of IP, EtherType.
+
+    `owner`: the workload or service whose it is, `lab` (commands), `kernel`, or `unknown`.
+    """
 
     from_ip: str
     to_ip: str
@@ -77,6 +84,7 @@ class Flow:
     to_port: int
     protocol: int
     type_: int
+    owner: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,11 +148,11 @@ def read(path: Path) -> tuple[Packets, ...]:
         ResultError: the file is missing, or is none.
     """
     try:
-        content = path.read_bytes()
+        content = content_of(path, LARGEST_FILE)
     except OSError as error:
         raise ResultError(
             f"{path}: found {error.strerror}; expected the record of a cell's packets. "
-            "Set packets: true in its scenario, and run it."
+            "Run it again, without packets: off in its scenario."
         ) from error
     try:
         return tuple(_directions(content))
@@ -164,7 +172,11 @@ def _directions(content: bytes) -> Iterator[Packets]:
     )
     if not content.startswith(said):
         raise _Bad("another first line")
-    at = len(said)
+    owners = OWNERS.match(content, len(said))
+    if owners is None:
+        raise _Bad("no owners")
+    names = owners[1].decode(errors="replace").split(" ")
+    at = owners.end()
     while at < len(content):
         header = HEADER.match(content, at)
         if header is None:
@@ -179,15 +191,20 @@ def _directions(content: bytes) -> Iterator[Packets]:
         start, at = header.end(), header.end() + sum(sizes)
         if at > len(content):
             raise _Bad(f"{len(content) - start} bytes of a direction's {sum(sizes)}")
-        yield _direction(header, counts, content[start:at], sizes)
+        yield _direction(header, counts, content[start:at], sizes, names)
 
 
-def _direction(header: re.Match[bytes], counts: Mapping[str, int], body: bytes, sizes: tuple[int, ...]) -> Packets:
+def _direction(
+    header: re.Match[bytes], counts: Mapping[str, int], body: bytes, sizes: tuple[int, ...], names: list[str]
+) -> Packets:
     flows_end, columns_end, heads_end = np.cumsum(sizes[:3])
     raw = _columns(body[flows_end:columns_end], counts["packets"])
     flow = raw["flow"].astype(np.int64)
     if counts["packets"] and flow.max() >= counts["flows"]:
         raise _Bad(f"flow {flow.max()} of {counts['flows']}")
+    flows = np.frombuffer(body, FLOW, counts["flows"])
+    if counts["flows"] and flows["owner"].max() >= len(names):
+        raise _Bad(f"owner {flows['owner'].max()} of {len(names)}")
     fate, payload = raw["fate"], raw["payload"].astype(np.int64)
     offered = np.cumsum(raw["offered"]).view(np.int64)
     due = _due(offered, raw["due"].view(np.int64))
@@ -197,7 +214,7 @@ def _direction(header: re.Match[bytes], counts: Mapping[str, int], body: bytes, 
     return Packets(
         link=header["link"].decode(errors="replace"),
         direction=header["name"].decode(errors="replace"),
-        flows=tuple(map(_flow, np.frombuffer(body, FLOW, counts["flows"]))),
+        flows=tuple(_flow(line, names) for line in flows),
         offered_ns=offered,
         wire_bytes=_sums(raw["wire_bytes"]),
         waited_bytes=_sums(raw["waited_bytes"]),
@@ -270,7 +287,10 @@ class _OfFlows:
         return found
 
 
-def _flow(line: Any) -> Flow:
+def _flow(line: Any, names: list[str]) -> Flow:
     places = (ipaddress.IPv6Address(bytes(line[name])) for name in ("from", "to"))
     from_ip, to_ip = (str(place.ipv4_mapped or place) for place in places)
-    return Flow(from_ip, to_ip, int(line["from_port"]), int(line["to_port"]), int(line["protocol"]), int(line["type"]))
+    from_port, to_port, protocol, type_, owner = (
+        int(line[name]) for name in ("from_port", "to_port", "protocol", "type", "owner")
+    )
+    return Flow(from_ip, to_ip, from_port, to_port, protocol, type_, names[owner])

@@ -13,7 +13,7 @@ from scpslab.measure.pcapng import Frame, Interface, written
 COLUMNS = (
     *("link", "direction", "packet", "offered_s", "waited_bytes", "due_s", "left_s", "arrived_s", "fate", "bit_errors"),
     *("wire_bytes", "from_ip", "from_port", "to_ip", "to_port", "protocol", "ip_id", "payload_bytes"),
-    *("seq", "ack", "flags", "window"),
+    *("seq", "ack", "flags", "window", "owner"),
 )
 SECOND_NS = 10**9
 LINKTYPE_RAW = 101
@@ -33,11 +33,12 @@ def rows(directions: Sequence[Packets]) -> Iterator[tuple[object, ...]]:
         for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             offered, waited, due, left, arrived, fate, errors, wire, flow, id_, payload, *transport = values
             times = (_seconds(time) for time in (due, left, arrived))
-            from_ip, to_ip, from_port, to_port, protocol, _ = astuple(packets.flows[flow])
+            from_ip, to_ip, from_port, to_port, protocol, _, owner = astuple(packets.flows[flow])
             yield (
                 *(packets.link, packets.direction, row + 1, _seconds(offered), waited, *times, FATES[fate], errors),
                 *(wire, from_ip, from_port, to_ip, to_port, protocol, id_, payload),
                 *(transport if tcp[row] else [None] * len(transport)),
+                owner,
             )
 
 
@@ -65,7 +66,7 @@ def pcapng(directions: Sequence[Packets], epoch_realtime_ns: int) -> bytes:
 
 
 def _comment(packets: Packets, row: int) -> str:
-    words = [FATES[packets.fate[row]]]
+    words = [packets.flows[packets.flow[row]].owner, FATES[packets.fate[row]]]
     if packets.bit_errors[row]:
         words.append(f"{packets.bit_errors[row]} bit errors")
     words.append(f"behind {packets.waited_bytes[row]} B")

@@ -13,12 +13,11 @@ from dataclasses import replace
 
 from scpslab.core import strict_json
 from scpslab.core.problems import Problem, dotted
-from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema
 from scpslab.plan.cell import FORMAT, Plan
 from scpslab.plan.consistency import network_problems, problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import PlanError
+from scpslab.plan.schema import PlanError, write
 
 
 def read(fields: object) -> Plan:
@@ -67,11 +66,6 @@ def parse(content: bytes | str) -> Plan:
     except strict_json.JsonError as error:
         raise PlanError(f"{error}; expected one JSON object") from error
     return read(fields)
-
-
-def write(plan: Plan) -> JsonObject:
-    """What a plan's JSON is to say."""
-    return schema.write(plan)
 
 
 def text(plan: Plan) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from operator import itemgetter
 from typing import Annotated, Literal
 
 from scpslab.plan.error_models import Errors
-from scpslab.plan.events import Step
+from scpslab.plan.events import LinkStep, Step
+from scpslab.plan.links import FOR_EVER_NS, Direction
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
-from scpslab.plan.schema import Range
+from scpslab.plan.profiles import Profile
+from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
 from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
 from scpslab.plan.workloads import Workload
@@ -21,8 +23,7 @@ LONGEST_S = 9_223_372_037
 Prompt = Literal["mininet", "bash"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Limits:
+class Limits(Part):
     """When a cell that hangs is ended, and where time is real, how late the lab may be."""
 
     virtual_s: Annotated[int, Range(1, LONGEST_S)]
@@ -32,9 +33,8 @@ class Limits:
     late_share: Probability | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Impairment:
-    """What goes wrong in a direction of a link.
+class Impairment(Part):
+    """What goes wrong in a direction of a link, and what it does over time.
 
     `seed`: what jitter and packets that arrive twice are drawn from, if there are any.
     """
@@ -44,14 +44,14 @@ class Impairment:
     errors: Errors | None = None
     duplicate: Probability | None = None
     seed: Seed | None = None
+    profile: Profile | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class CellPlan:
+class CellPlan(Part):
     """A point of the sweep and one repeat of it. `shell`: a person uses it, at Mininet's prompt or the guest's own.
 
-    `services` start in their order, each when the one before is ready. `packets`: how many lines the record of packets
-    has room for, a line for each link that a packet passes; None: there is no record.
+    `services` start in their order, each when the one before is ready. `packets`: whether every packet of every link is
+    recorded; None: it is not.
     """
 
     id: CellId
@@ -67,7 +67,7 @@ class CellPlan:
     events: tuple[Step, ...] = ()
     mininet: MininetScript | None = None
     shell: Prompt | None = None
-    packets: Annotated[int, Range(1)] | None = None
+    packets: bool | None = None
 
     def impairment(self, link: str, direction: str) -> Impairment | None:
         """What goes wrong in a direction; None where nothing does."""
@@ -84,11 +84,24 @@ class CellPlan:
         return next((service for service in own if service.host_settings is not None), None)
 
 
+def stretches_of(cell: CellPlan, link: str, direction: Direction) -> tuple[tuple[int, int], ...]:
+    """The rates of a direction whose rate the cell's events change: until when each holds (ns), and bit/s."""
+    own = (step for step in cell.events if isinstance(step, LinkStep) and step.change == "rate")
+    steps = sorted(
+        ((step.t_ns, int(step.value)) for step in own if step.link == link and direction.name in step.directions),
+        key=itemgetter(0),
+    )
+    if not steps or direction.rate_bps is None:
+        return ()
+    rates = [direction.rate_bps, *(rate_bps for _, rate_bps in steps)]
+    ends = [*(t_ns for t_ns, _ in steps), FOR_EVER_NS]
+    return tuple(zip(ends, rates, strict=True))
+
+
 FORMAT: Literal[2] = 2
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(Part):
     """Everything a cell needs (docs/plan-format.md): a network, and the cell on it."""
 
     format_: Literal[2] = FORMAT

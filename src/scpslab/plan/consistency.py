@@ -6,12 +6,14 @@ Form is the classes' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from scpslab.core import names
 from scpslab.core.problems import KeyPath, Problem
-from scpslab.plan.cell import CellPlan, Plan
-from scpslab.plan.events import ServiceStep
+from scpslab.plan.cell import CellPlan, Plan, stretches_of
+from scpslab.plan.disciplines import LONGEST_HELD_S
+from scpslab.plan.events import LinkStep, ServiceStep
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
@@ -152,7 +154,41 @@ def _cell(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, step.problems(network))
         if isinstance(step, ServiceStep) and step.service not in (services := [one.name for one in cell.services]):
             yield unknown((*at, "service"), step.service, services)
+    yield from _rates(cell, network)
     yield from _services(cell, network)
+    # Every node has the same table.
+    ends = [
+        ((*at, key), end)
+        for at, one in _each(cell.workloads, "workloads")
+        for key, end in (("from_scps", one.sending_program), ("to_scps", one.receiving_program))
+        if end is not None
+    ]
+    yield from _twice((((*at, "ip"), end.ip) for at, end in ends), "an address of its own")
+    # The table is the same everywhere, and one program may be in the tables of many.
+    for table in {end.np.hosts: (*at, "np", "hosts") for at, end in ends if end.np is not None}.items():
+        for key in ("ip", "np"):
+            hosts = ((at, getattr(host, key)) for at, host in _each(table[0], *table[1]))
+            yield from _twice(hosts, "an address of its own")
+
+
+def _rates(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
+    for link in network.links:
+        for direction in link.directions:
+            yield from _changing_rate(cell, link, direction)
+
+
+def _changing_rate(cell: CellPlan, link: Link, direction: Direction) -> Iterator[Problem]:
+    """Rates at which packets wait for longer than a queue holds them."""
+    stretches, queue = stretches_of(cell, link.name, direction), direction.queue
+    if not stretches or queue is None:
+        return
+    packet_bits = 8 * (link.mtu_bytes + direction.overhead_bytes)
+    where = f"rates of {link.name}.{direction.name}"
+    room = queue.limit_bytes * 8 if queue.limit_bytes is not None else (queue.limit_packets or 0) * packet_bits
+    slowest = min(rate_bps for _, rate_bps in stretches)
+    if (held_s := (room + packet_bits) // slowest) > LONGEST_HELD_S:
+        found = f"{where} of {slowest} bit/s, at which a queue of {room // 8} B lasts for {held_s} s"
+        yield Problem(("events",), found, f"at most {LONGEST_HELD_S} s", "Lower the queue's limit, or raise the rate.")
 
 
 def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:
@@ -189,6 +225,16 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         if (impairment.seed is None) == (jitters or impairment.duplicate is not None):
             found = "a seed without jitter and duplicate, or one of them without a seed"
             yield Problem((*at, "seed"), found, "both or none")
+        if impairment.errors and impairment.errors.settings.in_time and not isinstance(direction, Direction):
+            yield Problem((*at, "errors"), "errors whose clock is time on a serial link", "the clock bits")
+        link = next((one for one in network.links if one.name == impairment.link), None)
+        if impairment.profile is not None and isinstance(direction, Direction) and link is not None:
+            found_there = impairment.profile.misfits(
+                link, direction, impairment.errors, changes_of(cell, *name.split("."))
+            )
+            yield from (replace(problem, at=(*at, "profile", *problem.at)) for problem in found_there)
+        elif impairment.profile is not None:
+            yield Problem((*at, "profile"), "a profile of a serial link", "one of a link of packets")
         if impairment.duplicate is not None and not isinstance(direction, Direction):
             found = "packets that arrive twice on a serial link"
             yield Problem((*at, "duplicate"), found, "them on a link of packets")
@@ -197,6 +243,12 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         if isinstance(direction, Direction) and direction.jitter_ns and name not in seeded:
             yield Problem(("impairments",), f"no seed for the jitter of {name}", "one")
             return
+
+
+def changes_of(cell: CellPlan, link: str, name: str) -> set[str]:
+    """What the events of a cell change of a direction."""
+    steps = (step for step in cell.events if isinstance(step, LinkStep) and step.link == link)
+    return {step.change for step in steps if name in step.directions}
 
 
 def _records(plan: Plan) -> Iterator[Problem]:

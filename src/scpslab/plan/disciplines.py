@@ -6,20 +6,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
-from scpslab.plan.schema import DependsOn, OneOf, null
+from scpslab.plan.schema import DependsOn, OneOf, Part, null
 from scpslab.plan.values import Amount
 
 # What limits in packets count where bytes are asked for.
 FULL_PACKET_BYTES = 1500
 DEFAULT = "drop-tail"
 SMALLEST_PACKET_BYTES = 28  # IP and UDP (RFC 791 §3.1, RFC 768)
+LONGEST_HELD_S = 4_000  # fq counts microseconds in 32 bits
 LARGEST_MANAGED_BYTES = 1600  # on the wire: the token bucket before RED and CoDel holds no more at a time
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueueSettings:
+DISCIPLINES: Registry[type[QueueSettings]] = Registry("disciplines", "plan")
+
+
+class QueueSettings(Registered, Part, registry=DISCIPLINES, is_plain=True):
     """The settings of a discipline that has none.
 
     `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops,
@@ -35,7 +38,6 @@ class QueueSettings:
         return None
 
 
-DISCIPLINES: Registry[type[QueueSettings]] = Registry("disciplines", "plan")
 DisciplineName = Annotated[str, OneOf(DISCIPLINES)]
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Registry
-from scpslab.plan.schema import DependsOn, OneOf, Range
+from scpslab.core.kinds import Registered, Registry
+from scpslab.plan.schema import DependsOn, OneOf, Part, Range
 from scpslab.plan.values import Amount, Nanoseconds, Probability, Seed, Size
 
 # A vector is in the memory of who draws it, eight bytes for each error.
@@ -15,8 +14,10 @@ MOST_VECTOR_ERRORS = 1 << 22
 NO_MODEL = "none"
 
 
-@dataclass(frozen=True, kw_only=True)
-class ErrorSettings:
+MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
+
+
+class ErrorSettings(Registered, Part, registry=MODELS):
     """What an error model draws from; the settings of a model that has none.
 
     `CHANNEL`: what `scps channel`, which draws on serial links, calls the settings of a model that it knows; None: it
@@ -27,14 +28,14 @@ class ErrorSettings:
     NAMES_PACKETS: ClassVar[bool] = False
     CHANNEL: ClassVar[Mapping[str, str] | None] = None
 
+    @property
+    def in_time(self) -> bool:
+        """Whether what it draws of the channel's states counts nanoseconds, and not bits."""
+        return False
+
     def hit(self, bits: int) -> float | None:
         """The probability that errors hit a packet of so many bits; None where no closed form is known."""
         return None
-
-    @property
-    def mean_ber(self) -> float:
-        """The mean bit error rate, where it can be said."""
-        return 0
 
     @property
     def stored_file(self) -> tuple[str, str] | None:
@@ -42,24 +43,16 @@ class ErrorSettings:
         return None
 
 
-@dataclass(frozen=True, kw_only=True)
 class BitErrorRate(ErrorSettings):
     """The settings of a model whose mean bit error rate can be said."""
 
     ber: Probability
 
-    @property
-    def mean_ber(self) -> float:
-        """As it is said."""
-        return self.ber
 
-
-MODELS: Registry[type[ErrorSettings]] = Registry("errors", "plan")
 Model = Annotated[str, OneOf(MODELS)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Errors:
+class Errors(Part):
     """What goes wrong in a direction."""
 
     model: Model

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import DependsOn, Items, Kinds
+from scpslab.plan.schema import DependsOn, Items, Kinds, Part, Range
 from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
 CHANGES: dict[Change, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkStep:
+class LinkStep(Part):
     """Directions of a link change; `seeds`, one for each of them, for bit errors only."""
 
     t_ns: Nanoseconds
@@ -42,9 +41,11 @@ class LinkStep:
                 yield from (replace(one, at=("value",)) for one in wrong)
         if link is not None and self.change == "rate":
             queues = [direction.queue for direction in link.directions if direction.name in self.directions]
-            if any(queue is None or not queue.serialises for queue in queues):
-                found = f"a rate of {self.link}, which has no serialiser with a drop-tail queue"
-                yield Problem(("value",), found, "one", "Choose another link.")
+            for name in sorted(
+                {queue.discipline if queue else "" for queue in queues if not (queue and queue.serialises)}
+            ):
+                found = f"a rate of {self.link}, which has {f'the discipline {name}' if name else 'no serialiser'}"
+                yield Problem(("value",), found, "a drop-tail queue", "Choose another link, or discipline.")
             yield from rate_problems(("value",), int(self.value))
         seeds = len(self.seeds or ())
         if seeds != (len(self.directions) if self.change == "ber" else 0):
@@ -52,9 +53,8 @@ class LinkStep:
             yield Problem(("seeds",), f"{seeds} seeds", expected, "Correct them.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunStep:
-    """A command is typed into a node."""
+class RunStep(Part):
+    """A command is typed into a node. `expect`: the exit code, if not 0, of one that the cell waits for."""
 
     t_ns: Nanoseconds
     do: Literal["run"] = "run"
@@ -62,14 +62,14 @@ class RunStep:
     command: PlainText
     timeout_ns: Period
     required: bool
+    expect: Annotated[int, Range(0, 255)] | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A node without programs."""
         return network.not_speaking(self.node)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServiceStep:
+class ServiceStep(Part):
     """A service of the cell gets a signal; that it ends is no fault from then on."""
 
     t_ns: Nanoseconds

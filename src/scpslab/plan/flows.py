@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scpslab.plan.cell import Plan
-from scpslab.plan.paths import NoPathError, Paths
-from scpslab.plan.ways import Way
+from scpslab.plan.paths import NoPathError, Paths, Way
 from scpslab.plan.workloads import Traffic
 
 
@@ -35,13 +34,8 @@ def flow(paths: Paths, workload: Traffic) -> Flow:
     ips = {workload.opener: opener_ip, contacted: workload.contacted_ip}
     from_ip, to_ip = ips[workload.from_], ips[workload.to]
     there = paths.path(workload.from_, workload.to, to_ip)
-    return Flow(
-        workload,
-        from_ip,
-        to_ip,
-        there,
-        paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None,
-    )
+    back = paths.path(workload.to, workload.from_, from_ip) if workload.is_answered else None
+    return Flow(workload, from_ip, to_ip, there, back)
 
 
 def ways(plan: Plan, workload: Traffic) -> tuple[Way, Way]:

@@ -14,11 +14,12 @@ from scpslab.core import units
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.disciplines import OneProduct, Queue
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.schema import Range, null
+from scpslab.plan.schema import Part, Range, null
 from scpslab.plan.values import Interface, IpWithPrefix, Mac, Name, Nanoseconds, Rate, Size
 
 Mtu = Annotated[int, Range(68, 65_535)]
 LONGEST_DELAY_NS = 2**31 * 1000  # netem keeps it in 64 bits; half an hour is beyond Mars
+FOR_EVER_NS = 1 << 62  # when nothing ends that does not end
 MOST_JITTER_NS = 2**31 - 1  # netem cuts what is beyond
 LARGEST_OVERHEAD_BYTES = 65_535  # RFC 791 §3.1, Total Length
 
@@ -107,8 +108,7 @@ class Direction:
                 yield Problem((key,), found, "a link that goes through a switch (via)", "Choose such a link.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class End:
+class End(Part):
     """Where a link meets a node.
 
     `route`: options of the route to the link's subnet, if the node's TCP has any and it may talk to another host there.
@@ -121,8 +121,7 @@ class End:
     route: RouteOptions | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Link:
+class Link(Part):
     """A link; `via` names the switch where its delay lives."""
 
     name: Name

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema, values
-from scpslab.plan.schema import Items
+from scpslab.plan.schema import Items, Part
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
+# What a network of a script was made from.
+SCRIPTS = "mn"
 Test = Literal["cli", "pingall", "iperf"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MininetScript:
+class MininetScript(Part):
     """A script, run in the guest outside of all nodes.
 
     `described`: the digest of its network; "" while it is asked for it.
@@ -34,8 +34,7 @@ class MininetScript:
     described: values.KernelSeed
 
 
-@dataclass(frozen=True, kw_only=True)
-class DescribedNode:
+class DescribedNode(Part):
     """A node. `gateway`: where its default route leads."""
 
     name: values.Name
@@ -43,8 +42,7 @@ class DescribedNode:
     gateway: values.Ip | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class DescribedEnd:
+class DescribedEnd(Part):
     """Where a link meets a node, and what its interface sends with: Mininet's TCIntf in base units."""
 
     node: values.Name
@@ -58,15 +56,13 @@ class DescribedEnd:
     loss: values.Probability
 
 
-@dataclass(frozen=True, kw_only=True)
-class DescribedLink:
+class DescribedLink(Part):
     """A link."""
 
     ends: tuple[DescribedEnd, DescribedEnd]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Described:
+class Described(Part):
     """A script's network. `notes`: what of it the lab does not do, in words."""
 
     nodes: Annotated[tuple[DescribedNode, ...], Items(1, MOST_NODES)]

@@ -6,16 +6,16 @@ It says nothing of bit errors, seeds, traffic or time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import Link
 from scpslab.plan.nodes import Host, Node, Router, ScpsRouter, Switch
+from scpslab.plan.packs import Pack
 from scpslab.plan.paths import Paths
 from scpslab.plan.places import unknown
-from scpslab.plan.schema import Items, Range
+from scpslab.plan.schema import Items, Part, Range
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Label
@@ -23,11 +23,17 @@ from scpslab.plan.values import Label
 LARGEST_MEMORY_MIB = 1 << 20
 Containers = Literal["process", "docker"]
 MemoryMib = Annotated[int, Range(32, LARGEST_MEMORY_MIB)]
+# Lines of the record of packets, as images/guest/tools/stages.bpf.c has them: an offer of a packet, a sight of one.
+OFFER_BYTES, SIGHT_BYTES = 136, 24
+# A packet is seen where it leaves and where it arrives, and may arrive twice.
+SIGHTS_PER_PACKET = 2
+MEMORY_SHARE_OF_RECORD = 10
 
 
-@dataclass(frozen=True, kw_only=True)
-class NetworkPlan:
-    """Nodes and links, what the nodes are, and the memory of the guest. `topology` is what they were made from."""
+class NetworkPlan(Part):
+    """Nodes and links, what the nodes are, and the memory of the guest. `topology` is what they were made from; `pack`:
+    what is over the guest image.
+    """
 
     topology: Label
     containers: Containers
@@ -35,6 +41,7 @@ class NetworkPlan:
     nodes: Annotated[tuple[Node, ...], Items(1)]
     links: tuple[Link, ...]
     serial_links: tuple[SerialLink, ...]
+    pack: Pack | None = None
 
     @cached_property
     def hosts(self) -> Mapping[str, Host]:
@@ -45,6 +52,15 @@ class NetworkPlan:
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:
         """The nodes that have programs and addresses: all but the switches."""
         return tuple(node for node in self.nodes if not isinstance(node, Switch))
+
+    @property
+    def packet_lines(self) -> int:
+        """How many lines the record of packets has room for, a line for each link that a packet passes: as many as fit
+        into a tenth of the guest's memory, a power of two.
+        """
+        line_bytes = OFFER_BYTES + SIGHTS_PER_PACKET * SIGHT_BYTES
+        lines = (self.memory_mib << 20) // MEMORY_SHARE_OF_RECORD // line_bytes
+        return int(1 << lines.bit_length() - 1)
 
     @property
     def all_links(self) -> tuple[Link | SerialLink, ...]:

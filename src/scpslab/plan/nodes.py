@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.routes import Route
-from scpslab.plan.schema import Kinds
+from scpslab.plan.schema import Kinds, Part
 from scpslab.plan.stacks import Stack
 from scpslab.plan.values import Amount, Image, Name, PlainText, Sysctl
 
 
-@dataclass(frozen=True, kw_only=True)
-class Container:
+class Container(Part):
     """A Docker container. Of capabilities and devices it may have no others than those that a node can need."""
 
     image: Image
@@ -22,8 +20,7 @@ class Container:
     devices: tuple[Literal["/dev/net/tun"], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Speaker:
+class Speaker(Part):
     """A node with a stack of protocols and routes."""
 
     name: Name
@@ -34,29 +31,25 @@ class Speaker:
     container: Container | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Host(Speaker):
     """A node with programs."""
 
     kind: Literal["host"] = "host"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Router(Speaker):
     """A node that forwards IPv4."""
 
     kind: Literal["router"] = "router"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ScpsRouter(Speaker):
     """A node that forwards SCPS-NP; the service np-router of its name is what does."""
 
     kind: Literal["scps-router"] = "scps-router"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Switch:
+class Switch(Part):
     """An Open vSwitch bridge; `mirror_to` names the host that sees every frame."""
 
     name: Name

@@ -7,11 +7,10 @@ Addresses of NP are hexadecimal, as its tables write them.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.links import Mtu
-from scpslab.plan.schema import Range, Text
+from scpslab.plan.schema import Part, Range, Text
 from scpslab.plan.values import Amount, Ip, Name, Rate, Seed
 
 LEVELS = 16
@@ -27,24 +26,21 @@ Discard = Literal["lowest-oldest", "lowest-newest", "newest"]
 LAN = "lan"
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpHost:
+class NpHost(Part):
     """A node: its address in IPv4, and in NP."""
 
     ip: Ip
     np: NpAddress
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpHop:
+class NpHop(Part):
     """The node to which datagrams for another go next."""
 
     to: NpAddress
     via: Ip
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpEnd:
+class NpEnd(Part):
     """SCPS-NP under a `scps` program. `believed`: the routers whose reports of corruption count."""
 
     hosts: tuple[NpHost, ...]
@@ -53,8 +49,7 @@ class NpEnd:
     believed: tuple[Ip, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpQueue:
+class NpQueue(Part):
     """The queues of an interface: how many packets are too many, how many are discarded then, and which."""
 
     limit: Amount
@@ -62,8 +57,7 @@ class NpQueue:
     rule: Discard
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpInterface:
+class NpInterface(Part):
     """An interface of a router.
 
     `line`: the serial link; None: IP. `rate_bps`: that of the line, whose octets have `bits_per_byte`; None: not
@@ -89,8 +83,7 @@ OVERHEAD_BYTES = 1 + 2 + 6 + 1 + 16
 ADDRESS_BYTES = 8
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpEnd:
+class SpEnd(Part):
     """SCPS-SP under a `scps` program.
 
     `peer`: the program at the other end; `key_name` and `key_seed`: of the file that the lab makes the key in.

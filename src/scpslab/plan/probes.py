@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import Kinds
+from scpslab.plan.schema import Kinds, Part
 from scpslab.plan.values import Name, Period, Word
 
+PROBES: Registry[type[Observer]] = Registry("probes", "plan")
 
-@dataclass(frozen=True, kw_only=True)
-class Observer:
+
+class Observer(Registered, Part, registry=PROBES):
     """What every probe says: its name, which is its file's too."""
 
     name: Name
@@ -34,6 +34,11 @@ class Observer:
         return None
 
     @property
+    def captures_all(self) -> bool:
+        """Whether it captures all frames of its node."""
+        return False
+
+    @property
     def measured_stage(self) -> tuple[str, str, str] | None:
         """The link, direction and stage whose depth it samples."""
         return None
@@ -48,13 +53,12 @@ class Observer:
         return ()
 
 
-class Sampling(Observer):
+class Sampling(Observer, is_mixin=True):
     """A probe that looks at something from time to time; each kind declares the key where it stands in its object."""
 
     interval_ns: Period
 
 
-@dataclass(frozen=True, kw_only=True)
 class AtDirection(Observer):
     """A probe of one direction of a link."""
 
@@ -66,5 +70,4 @@ class AtDirection(Observer):
         return network.not_directions(self.link, [self.direction], "direction")
 
 
-PROBES: Registry[type[Observer]] = Registry("probes", "plan")
 Probe = Annotated[Observer, Kinds("kind", PROBES)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.core.problems import Problem
@@ -26,7 +25,6 @@ def is_program_name(text: str) -> bool:
     return re.fullmatch(FILE, text, re.ASCII) is not None
 
 
-@dataclass(frozen=True, kw_only=True)
 class Programmed(Transfer):
     """A transfer of datagrams that the program `code` decides on, which the scenario has in the file `file`.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from scpslab.plan.schema import Part
 from scpslab.plan.values import Destination, Ip, Metric
 
 
-@dataclass(frozen=True, kw_only=True)
-class RouteTarget:
+class RouteTarget(Part):
     """Where a route leads; without `via` what matches is dropped.
 
     `src`: the address that the node sends from, where it is not that of the interface.
@@ -19,8 +19,7 @@ class RouteTarget:
     src: Ip | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class RouteOptions:
+class RouteOptions(Part):
     """TCP's starting values on a route; None: the kernel's own."""
 
     initcwnd: Metric | None
@@ -33,6 +32,5 @@ class RouteOptions:
 NO_OPTIONS: dict[str, None] = dict.fromkeys(option.name for option in fields(RouteOptions))
 
 
-@dataclass(frozen=True, kw_only=True)
 class Route(RouteOptions, RouteTarget):
     """A route of a host or router."""

@@ -11,16 +11,32 @@ from __future__ import annotations
 import dataclasses
 import json
 import types
+import typing
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
 
 from scpslab.core.strict_json import JsonObject
 
-T = TypeVar("T")
+T = typing.TypeVar("T")
 LONGEST_SHOWN = 60
 KEYS_SHOWN = 12
+
+
+@typing.dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+class Part:
+    """The base of whatever JSON says: each class is a frozen dataclass, and its fields are given by name.
+
+    `is_mixin`: its keys are declared again by each class below it, where they stand in its object.
+    """
+
+    __dataclass_fields__: typing.ClassVar[dict[str, dataclasses.Field[Any]]]
+
+    def __init_subclass__(cls, *, is_mixin: bool = False) -> None:
+        super().__init_subclass__()
+        if not is_mixin:
+            dataclass(frozen=True, kw_only=True)(cls)
 
 
 class PlanError(ValueError):
@@ -78,10 +94,10 @@ class Text:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A name of a registry; `gone`: names that it once had, and what to say to somebody whose file has one."""
+    """A name of a registry; `gone`: names that it once had, why they are gone, and what is expected instead."""
 
     names: Collection[str]
-    gone: Mapping[str, str] = field(default_factory=dict)
+    gone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
         """The names, in words."""
@@ -90,7 +106,7 @@ class OneOf:
     def holds(self, value: object) -> bool:
         """Whether a value is such a name; raises Misfit for one that is gone."""
         if isinstance(value, str) and value in self.gone:
-            raise Misfit(f"found {shown(value)}, {self.gone[value]}")
+            raise Misfit("found {}, {}; expected {}".format(shown(value), *self.gone[value]))
         return isinstance(value, str) and value in self.names
 
 
@@ -196,7 +212,7 @@ def keys_of(kind: Any) -> dict[str, Key]:
 
 @cache
 def _keys_of(kind: Any) -> dict[str, Key]:
-    hints = get_type_hints(kind, include_extras=True)
+    hints = typing.get_type_hints(kind, include_extras=True)
     keys: dict[str, Key] = {}
     for declared in dataclasses.fields(kind):
         may_be_missing = declared.default is None
@@ -210,8 +226,8 @@ def _keys_of(kind: Any) -> dict[str, Key]:
 def form_of(hint: Any) -> Form:
     """The form of a type."""
     rules: tuple[Any, ...] = ()
-    if get_origin(hint) is Annotated:
-        hint, *added = get_args(hint)
+    if typing.get_origin(hint) is Annotated:
+        hint, *added = typing.get_args(hint)
         rules = tuple(added)
     for rule in rules:
         if isinstance(rule, Kinds):
@@ -222,14 +238,14 @@ def form_of(hint: Any) -> Form:
             return _tested(rule.words(), rule.holds)
         if isinstance(rule, Scalar):
             return _tested("a text, a number, true or false", _is_scalar)
-    if get_origin(hint) in (Union, types.UnionType):
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return _or_null(form_of(_annotated(_without_none(hint), rules)))
     return _of_many(hint, rules) or _plain(hint, rules)
 
 
 def _of_many(hint: Any, rules: tuple[Any, ...]) -> Form | None:
     """The form of a choice, a list or an object; None for a plain value."""
-    origin, inner = get_origin(hint), get_args(hint)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return _choice(inner)
     if origin is tuple:
@@ -271,13 +287,13 @@ def _annotated(hint: Any, rules: tuple[Any, ...]) -> Any:
 
 
 def _without_none(hint: Any) -> Any:
-    if get_origin(hint) is Annotated:
-        inner, *rules = get_args(hint)
+    if typing.get_origin(hint) is Annotated:
+        inner, *rules = typing.get_args(hint)
         return _annotated(_without_none(inner), tuple(rules))
-    if get_origin(hint) not in (Union, types.UnionType):
+    if typing.get_origin(hint) not in (typing.Union, types.UnionType):
         return hint
-    rest = [inner for inner in get_args(hint) if inner is not type(None)]
-    return rest[0] if len(rest) == 1 else Union[tuple(rest)]  # noqa: UP007 (made while the program runs)
+    rest = [inner for inner in typing.get_args(hint) if inner is not type(None)]
+    return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 (made while the program runs)
 
 
 def _plain(hint: Any, rules: tuple[Any, ...]) -> Form:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from scpslab.core.problems import Problem
 from scpslab.plan.links import Mtu, delay_problems
 from scpslab.plan.routes import RouteOptions
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Part, Range
 from scpslab.plan.values import Amount, Interface, IpWithPrefix, Name, Nanoseconds, Rate
 
 # The channel keeps buffers and vectors in the guest's memory.
 MOST_BYTES, MOST_BITS = 1 << 40, 1 << 43
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ppp:
+class Ppp(Part):
     """Options of the kernel's PPP."""
 
     mru_bytes: Mtu
@@ -25,8 +23,7 @@ class Ppp:
     header_compression: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class SerialEnd:
+class SerialEnd(Part):
     """Where a serial link meets a host, or, without PPP, a router of SCPS-NP: that has neither interface nor address
     there.
     """
@@ -37,8 +34,7 @@ class SerialEnd:
     route: RouteOptions
 
 
-@dataclass(frozen=True, kw_only=True)
-class SerialDirection:
+class SerialDirection(Part):
     """One direction of a serial link; the rate is in baud."""
 
     name: Name
@@ -48,8 +44,7 @@ class SerialDirection:
     delay_ns: Nanoseconds
 
 
-@dataclass(frozen=True, kw_only=True)
-class SerialLink:
+class SerialLink(Part):
     """A serial line between two hosts, or two routers of SCPS-NP: then `ppp` is None, and `np_mtu_bytes` their longest
     datagram.
     """

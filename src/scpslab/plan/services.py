@@ -5,20 +5,20 @@ scpslab.kinds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
 from scpslab.plan.places import twice, unknown
-from scpslab.plan.schema import Kinds, shown
+from scpslab.plan.schema import Kinds, Part, shown
 from scpslab.plan.values import AxisValue, Name, Word
 
+SERVICES: Registry[type[Daemon]] = Registry("services", "plan")
 
-@dataclass(frozen=True, kw_only=True)
-class Daemon:
+
+class Daemon(Registered, Part, registry=SERVICES):
     """A program of a node that runs until the cell ends."""
 
     name: Name
@@ -46,6 +46,10 @@ class Daemon:
         """The port of its node that is no other service's; None if it says of none."""
         return None
 
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """The addresses from which it sends, and no socket of the kernel's does."""
+        return ()
+
     @classmethod
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """Whether its node may be this one."""
@@ -57,7 +61,6 @@ class Daemon:
         return ()
 
 
-SERVICES: Registry[type[Daemon]] = Registry("services", "plan")
 Service = Annotated[Daemon, Kinds("kind", SERVICES)]
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from scpslab.core.kinds import Registry
 from scpslab.plan.np import NpEnd, SpEnd
-from scpslab.plan.schema import OneOf
+from scpslab.plan.schema import OneOf, Part
 from scpslab.plan.values import AxisValue, Interface, Ip, WholeSeed, Word
 
 
@@ -26,19 +26,21 @@ KERNEL = Carrier()
 SCPS = Carrier(runs_scps=True)
 IMAGE = Carrier(is_own_image=True)
 STACKS: Registry[Carrier] = Registry("stacks", "plan")
+for _name, _carrier in (("kernel", KERNEL), ("scps", SCPS), ("image", IMAGE)):
+    STACKS.register(_name, _carrier)
 # Stacks of earlier versions, and what to say to somebody whose file names one.
 GONE = {
-    "scps-ri": "which left after version 0.3.0: the project builds no program that it may not pass on; "
-    "expected another stack, such as image with an image "
-    "of yours (images/CONTRACT.md)",
+    "scps-ri": (
+        "which left after version 0.3.0: the project builds no program that it may not pass on",
+        "another stack, such as image with an image of yours (images/CONTRACT.md)",
+    ),
 }
 
 
 Stack = Annotated[str, OneOf(STACKS, GONE)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ScpsEnd:
+class ScpsEnd(Part):
     """A `scps` program: its address and TUN device, its settings file (`scps send --config`), its seed.
 
     `np`: what it knows where it speaks SCPS-NP; `sp`: how it protects its segments where it does.

@@ -32,8 +32,25 @@ def _reads(make: Callable[[str], object]) -> Callable[[str], bool]:
     return holds
 
 
+def _name_of(most: int) -> Text:
+    return Text(f"a name: {names.EXPECTED}, at most {most}", partial(names.is_name, most=most))
+
+
 def _is_plain(text: str) -> bool:
     return len(text) <= LONGEST_TEXT and "\0" not in text
+
+
+def _is_label(text: str) -> bool:
+    return 0 < len(text) <= LONGEST_LABEL and text.isprintable()
+
+
+def _is_image(text: str) -> bool:
+    return len(text) <= LONGEST_LABEL and re.fullmatch(names.IMAGE, text, re.ASCII) is not None
+
+
+def _is_filter(text: str) -> bool:
+    # tcpdump would take one that begins with a minus for an option.
+    return _is_plain(text) and not text.lstrip().startswith("-")
 
 
 def _is_address_with_prefix(text: str) -> bool:
@@ -44,50 +61,22 @@ def _is_destination(text: str) -> bool:
     return text == "default" or _reads(ipaddress.IPv4Network)(text)
 
 
-Name = Annotated[str, Text(f"a name: {names.EXPECTED}, at most {names.LONGEST}", names.is_name)]
-CellId = Annotated[
-    str,
-    Text(f"a name: {names.EXPECTED}, at most {names.LONGEST_CELL}", partial(names.is_name, most=names.LONGEST_CELL)),
-]
-Interface = Annotated[
-    str,
-    Text(
-        f"a name of at most {names.LONGEST_INTERFACE} characters: {names.EXPECTED}",
-        partial(names.is_name, most=names.LONGEST_INTERFACE),
-    ),
-]
-Label = Annotated[
-    str,
-    Text(
-        f"one line of 1 to {LONGEST_LABEL} characters",
-        lambda text: 0 < len(text) <= LONGEST_LABEL and text.isprintable(),
-    ),
-]
+Name = Annotated[str, _name_of(names.LONGEST)]
+CellId = Annotated[str, _name_of(names.LONGEST_CELL)]
+Interface = Annotated[str, _name_of(names.LONGEST_INTERFACE)]
+Label = Annotated[str, Text(f"one line of 1 to {LONGEST_LABEL} characters", _is_label)]
 Word = Annotated[str, Text("a word of letters, digits, _ and -", _matches(r"[A-Za-z_][A-Za-z0-9_-]{0,63}"))]
 PlainText = Annotated[str, Text(f"a text of at most {LONGEST_TEXT} characters, without NUL", _is_plain)]
 Seed = Annotated[str, Text("64 hexadecimal digits", _matches(r"[0-9a-f]{64}"))]
 KernelSeed = Annotated[str, Text('64 hexadecimal digits, or ""', _matches(r"([0-9a-f]{64})?"))]
-# tcpdump would take a filter that begins with a minus for an option.
-Filter = Annotated[
-    str,
-    Text(
-        "a tcpdump filter, which does not begin with a minus",
-        lambda text: _is_plain(text) and not text.lstrip().startswith("-"),
-    ),
-]
+Filter = Annotated[str, Text("a tcpdump filter, which does not begin with a minus", _is_filter)]
 Ip = Annotated[str, Text("an IPv4 address", _reads(ipaddress.IPv4Address))]
 IpWithPrefix = Annotated[str, Text("an IPv4 address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
 Destination = Annotated[str, Text('an IPv4 prefix such as 10.2.0.0/24, or "default"', _is_destination)]
 Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", _matches(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}"))]
 # A node's kernel settings are those of its network namespace; other parts of /proc/sys are the whole machine's.
 Sysctl = Annotated[str, Text("a setting of the network, such as net.ipv4.tcp_sack", _matches(r"net(\.[a-z0-9_]+)+"))]
-Image = Annotated[
-    str,
-    Text(
-        "a reference to a Docker image, such as vendor/stack:1.0",
-        lambda text: len(text) <= LONGEST_LABEL and re.fullmatch(names.IMAGE, text, re.ASCII) is not None,
-    ),
-]
+Image = Annotated[str, Text("a reference to a Docker image, such as vendor/stack:1.0", _is_image)]
 AbsolutePath = Annotated[str, Text("an absolute path", lambda text: text.startswith("/") and _is_plain(text))]
 AxisValue = Annotated[bool | int | float | str, Scalar()]
 

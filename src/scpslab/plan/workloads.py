@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
-from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import unknown
-from scpslab.plan.schema import Kinds, shown
+from scpslab.plan.schema import Kinds, Part, shown
 from scpslab.plan.stacks import SCPS, STACKS, ScpsEnd
 from scpslab.plan.values import Amount, Ip, Name, Nanoseconds, Word
 
 SECOND_NS = 10**9
+# RFC 791 §3.1, RFC 9293 §3.1 and RFC 768, without options.
+IP_TCP_HEADERS_BYTES, IP_UDP_HEADERS_BYTES = 40, 28
+# RFC 7323 §3.2: ten bytes, and two that keep the data where it is fast to read.
+TIMESTAMP_BYTES = 12
 
 
-@dataclass(frozen=True, kw_only=True)
-class Traffic:
+WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
+
+
+class Traffic(Registered, Part, registry=WORKLOADS):
     """Who sends to whom, from when on, and whether the cell waits for it."""
 
     name: Name
@@ -108,7 +112,6 @@ class Traffic:
         return ()
 
 
-@dataclass(frozen=True, kw_only=True)
 class Transfer(Traffic):
     """A workload that sends a number of bytes."""
 
@@ -123,7 +126,7 @@ class Transfer(Traffic):
         return full_packets(self.bytes_, mtu_bytes)
 
 
-class ScpsTransfer(Transfer):
+class ScpsTransfer(Transfer, is_mixin=True):
     """A transfer with a `scps` program at an end whose host's stack is scps; None: the kernel carries that end.
 
     Each kind declares the keys where they stand in its object.
@@ -151,7 +154,7 @@ class ScpsTransfer(Transfer):
                 yield Problem((key,), found, "an object for scps only")
 
 
-class FileTransfer(Transfer):
+class FileTransfer(Transfer, is_mixin=True):
     """A transfer of a file by a client of the host that receives it, or of the one that sends it.
 
     Each kind declares the keys where they stand in its object.
@@ -183,5 +186,4 @@ def full_packets(sent_bytes: int, mtu_bytes: int) -> int:
     return -(-sent_bytes // max(1, mtu_bytes - IP_TCP_HEADERS_BYTES - TIMESTAMP_BYTES))
 
 
-WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
 Workload = Annotated[Traffic, Kinds("kind", WORKLOADS)]

@@ -35,12 +35,7 @@ HARMLESS = {
 LONGEST_TEXT = 300
 # What the pickle of an error says besides its class and its message.
 AROUND_ERRORS = (
-    "tblib.pickling_support",
-    "unpickle_exception",
-    "unpickle_exception_with_attrs",
-    "builtins",
-    "__dict__",
-    "args",
+    *("tblib.pickling_support", "unpickle_exception", "unpickle_exception_with_attrs", "builtins", "__dict__", "args"),
 )
 
 

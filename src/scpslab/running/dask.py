@@ -69,13 +69,16 @@ class DaskExecutor(Executor):
             )
         self.named = clusters.check(cluster)
 
-    def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
-        """See `Executor.run`."""
+    def check(self, engine: Engine) -> None:
+        """Results of others count only where they are the same."""
         if not engine.deterministic:
             raise UsageError(
                 f"--executor dask: found engine {engine.name}; expected virtual, whose results are the same on "
                 "every machine. Use that."
             )
+
+    def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
+        """See `Executor.run`."""
         if cells:
             with clusters.opened(self.named) as contact:
                 _Run(self, contact, engine, cells, reports).run()

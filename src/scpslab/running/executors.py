@@ -67,6 +67,13 @@ class Executor(ABC):
     def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
         self.jobs, self.cluster = jobs, cluster
 
+    def check(self, engine: Engine) -> None:  # noqa: B027  # most take every engine
+        """Refuses an engine that it cannot use, before that is prepared.
+
+        Raises:
+            UsageError: it does not take this one.
+        """
+
     @abstractmethod
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """Carries out cells with a prepared engine, each into its folder, and reports them.

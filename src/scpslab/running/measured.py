@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scpslab import plan as plans
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ResultError
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan, PlanError
-from scpslab.runs import CellFiles, RunFolder
+from scpslab.runs import RunFolder
 from scpslab.runs.store import cell_key
 from scpslab.scenario.planning import expected
 
@@ -79,7 +80,7 @@ class Measured:
         names = (_base(str(manifest.scenario)), EVERY)
         for cell_id in _spread(sorted(took), SAMPLE):
             try:
-                expected_s = expected(plans.parse(CellFiles(folder.cell(cell_id).path).plan.read_bytes())).wall_s
+                expected_s = expected(plans.parse(content_of(folder.cell(cell_id).plan))).wall_s
             except (OSError, PlanError):
                 continue
             for name in names:

@@ -26,10 +26,10 @@ from scpslab.core import strict_json
 from scpslab.core.errors import CapabilityError, ResultError, ScpslabError
 from scpslab.core.scratch import places, remove_dead, scratch
 from scpslab.engine import ENGINES, CellRun, CellSample, Engine
-from scpslab.engine.base import Interrupted
+from scpslab.engine.base import Interrupted, check_packs
 from scpslab.engine.console import line_of
 from scpslab.plan import Plan, PlanError, schema
-from scpslab.plan.schema import Range
+from scpslab.plan.schema import Part, Range
 from scpslab.plan.values import LONGEST_TEXT, CellId, PlainText
 from scpslab.runs.store import cell_key, packed
 from scpslab.setup import silent
@@ -64,12 +64,13 @@ class Answer:
 
 @dataclass
 class _Bench:
-    """A run's engine in this process, and the folder of its cells; `stack` gives both back."""
+    """A run's engine in this process, and the folder of its cells; `stack` gives both back. `orders`: under way."""
 
     engine: Engine
     folder: Path
     stack: ExitStack
     used_s: float
+    orders: int = 0
 
 
 def topic(run: str) -> str:
@@ -92,6 +93,7 @@ class Benches:
         of many workers.
         """
         given: list[Given] = []
+        bench: _Bench | None = None
         trouble, began, size = None, time.monotonic(), 0
         told_s = -SAMPLE_S
 
@@ -105,6 +107,7 @@ class Benches:
             fields = json.loads(zlib.decompress(order))
             run, cells = fields["run"], {cell_id: plans.read(written) for cell_id, written in fields["plans"].items()}
             bench = self._bench(fields)
+            check_packs(bench.engine, cells.values())
             bench.engine.prepare(silent, cells.values())
             for cell_id, plan in cells.items():
                 if run in self._stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
@@ -116,11 +119,14 @@ class Benches:
                 given.append(Given(cell_id, packed(place), time.monotonic() - started))
                 shutil.rmtree(place)
                 size += len(given[-1].content)
-                bench.used_s = time.monotonic()
         except Interrupted:
             pass
         except (ScpslabError, PlanError, OSError, MemoryError) as error:
             trouble = str(error) or type(error).__name__
+        finally:
+            if bench is not None:
+                with self._lock:
+                    bench.orders, bench.used_s = bench.orders - 1, time.monotonic()
         return pack_answer(Answer(tuple(given), trouble))
 
     def stop(self, run: str) -> None:
@@ -140,7 +146,8 @@ class Benches:
             )
         with self._lock:
             idle_since_s = time.monotonic() - IDLE_S
-            for old in [old for old, bench in self._open.items() if old != run and bench.used_s < idle_since_s]:
+            others = [(old, bench) for old, bench in self._open.items() if old != run and not bench.orders]
+            for old in [old for old, bench in others if bench.used_s < idle_since_s]:
                 self._open.pop(old).stack.close()
             if run not in self._open:
                 remove_dead(*places(), *([self._parent] if self._parent else []))
@@ -148,6 +155,7 @@ class Benches:
                 folder = stack.enter_context(scratch(self._parent)).resolve()
                 stack.callback(engine.close)
                 self._open[run] = _Bench(engine, folder, stack, time.monotonic())
+            self._open[run].orders += 1
             return self._open[run]
 
 
@@ -190,8 +198,7 @@ def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: E
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Entry:
+class _Entry(Part):
     """A cell in the head of an answer: how long it took, and the size of its result, which follows."""
 
     cell: CellId
@@ -199,8 +206,7 @@ class _Entry:
     size_bytes: Annotated[int, Range(least=0)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Head:
+class _Head(Part):
     """What an answer says before its results: a line of JSON."""
 
     cells: tuple[_Entry, ...]

@@ -18,21 +18,23 @@ from scpslab.core.errors import UsageError
 from scpslab.core.installation import commit, version
 from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
-from scpslab.plan.error_models import Errors
 from scpslab.running.dask import DaskExecutor
 from scpslab.running.executors import Executor, LocalExecutor
 from scpslab.runs import RunFolder
 from scpslab.runs.run import RUNS, VECTORS
 from scpslab.runs.store import Store, stores
 from scpslab.scenario import planning
-from scpslab.scenario.errors import MODELS, VECTOR_RULES
+from scpslab.scenario.errors import RULES
 from scpslab.scenario.model import Check
+from scpslab.scenario.packs import packed
+from scpslab.scenario.stored import Stored, content
 from scpslab.scenario.topologies import OnDisk
+from scpslab.setup.packs import keep_programs
 
 EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
 # memory.
-LARGEST_VECTOR = 1 << 20
+LARGEST_VECTOR = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def plan_run(name: str, options: RunOptions) -> RunPlan:
         scenario.resolved_yaml(loaded, own.renamed),
         plans,
         options,
-        own={**own.contents, **_vectors(plans)},
+        own={**own.contents, **_vectors(plans), **_programs(cells)},
         checks=loaded.model.checks,
         warnings=(*planning.warnings(plans, loaded.places.of(("sweep",))), *planning.doubts(cells, plans)),
         asked=asked(name, options),
@@ -145,22 +147,25 @@ def program() -> dict[str, object]:
     """
     clone = commit()
     of_clone = {"commit": clone.id if clone else None, "changed": clone.changed if clone else None}
-    return {"version": version(), **of_clone, "vectors": VECTOR_RULES}
+    return {"version": version(), **of_clone, "vectors": RULES}
 
 
-def vectors_of(of: Iterable[Plan]) -> dict[tuple[str, str], Errors]:
-    """The errors of plans that are stored error vectors, by path and SHA-256 of the vector."""
-    impairments = (impairment for plan in of for impairment in plan.cell.impairments)
-    every = (impairment.errors for impairment in impairments if impairment.errors is not None)
-    return {stored: errors for errors in every if (stored := errors.settings.stored_file)}
+def stored_of(of: Iterable[Plan]) -> list[Stored]:
+    """What plans say of stored error vectors and tables of profiles."""
+    impairments = [impairment for plan in of for impairment in plan.cell.impairments]
+    every = [one.errors.settings.stored_file for one in impairments if one.errors is not None]
+    every += [one.profile.stored_file for one in impairments if one.profile is not None]
+    return list(dict.fromkeys(one for one in every if one is not None))
+
+
+def _programs(cells: Iterable[scenario.Cell]) -> dict[str, bytes]:
+    """The user's programs, each a tar, as a run folder takes them along; engines take them from the cache."""
+    folders = {cell.scenario.path.parent / cell.model.programs for cell in cells if cell.model.programs is not None}
+    contents = {f"{VECTORS}/{keep_programs(content)}": content for content in map(packed, sorted(folders))}
+    return {name: content for name, content in contents.items() if len(content) <= LARGEST_VECTOR}
 
 
 def _vectors(plans: Mapping[str, Plan]) -> dict[str, bytes]:
-    """The stored error vectors of plans, as a run folder takes them along: with them anybody can run the plans
-    again.
-    """
-    vectors = {
-        f"{VECTORS}/{sha256}": MODELS[errors.model].content(errors.settings)
-        for (_, sha256), errors in vectors_of(plans.values()).items()
-    }
+    """The stored files of plans, as a run folder takes them along: with them anybody can run the plans again."""
+    vectors = {f"{VECTORS}/{sha256}": content((file, sha256)) for file, sha256 in stored_of(plans.values())}
     return {name: content for name, content in sorted(vectors.items()) if len(content) <= LARGEST_VECTOR}

@@ -23,19 +23,20 @@ from typing import Self
 
 from scpslab import analysis as results
 from scpslab import plan as plans
+from scpslab.core.contents import content_of
 from scpslab.core.errors import CapabilityError, LabError, NewerFormat, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import places, remove_dead
 from scpslab.core.units import UnitError, parse
 from scpslab.engine import ENGINES, CellRun, CellSample, Engine
-from scpslab.engine.base import not_promised, own_images
+from scpslab.engine.base import check_packs, not_promised, own_images
 from scpslab.lab.records import Status
 from scpslab.running import events
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
 from scpslab.running.executors import Executor
 from scpslab.running.order import in_order
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
-from scpslab.runs import CampaignFolder, held
+from scpslab.runs import CampaignFolder, held, origin
 from scpslab.runs.run import Progress
 from scpslab.runs.store import LIMIT, Store, cell_key
 from scpslab.scenario.campaign import load_campaign
@@ -151,6 +152,9 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
     with ExitStack() as stack:
         engine = stack.enter_context(closing(ENGINES[options.engine](snapshots=options.snapshots)))
         every = [plan for run in runs for plan in run.plans.values()]
+        executor = options.made_executor()
+        executor.check(engine)
+        check_packs(engine, every)
         engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
         works: dict[Path, _Work] = {}
         try:
@@ -162,7 +166,7 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
             for work in works.values():
                 work.begin()
             with _Cells(list(works.values()), most_bytes) as cells:
-                cells.carry_out(options.made_executor(), engine)
+                cells.carry_out(executor, engine)
         except BaseException as error:
             for work in works.values():
                 work.break_off(error)
@@ -384,7 +388,10 @@ class _Work:
         run, engine = self.run, self.engine
         facts: dict[str, object] = {"scenario": run.scenario, "engine": engine.name}
         facts["engine_hashes"] = sorted({engine.hash(plan) for plan in run.plans.values()})
-        facts |= {"seed": run.seed, **run.asked, "program": program(), "machine": _machine() | engine.facts()}
+        facts |= {"seed": run.seed, **run.asked}
+        if run.beside is not None:
+            facts["origin"] = origin.seal(self.folder.path, run.beside)
+        facts |= {"program": program(), "machine": _machine() | engine.facts()}
         if engine.deterministic and (reason := not_promised(run.plans.values())):
             self.note(reason)
             facts["not_promised"] = sorted(cell_id for cell_id, plan in run.plans.items() if own_images(plan))
@@ -451,7 +458,7 @@ class _Work:
             if not cell.has_ended:
                 return None
             # A plan of the same bytes can be read, and is the cell's.
-            if (content := cell.plan.read_bytes()) != plans.text(plan).encode():
+            if (content := content_of(cell.plan)) != plans.text(plan).encode():
                 if results.open_cell(cell.path).id != cell_id:
                     return None
                 if self.engine.deterministic and json.loads(content) != plans.write(plan):

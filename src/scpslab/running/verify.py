@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import io
 import json
 import math
 import re
 import secrets
+import tarfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +20,7 @@ from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import derived, rows_as_csv
 from scpslab.analysis.run import cell_folders
+from scpslab.core.contents import check_sizes
 from scpslab.core.errors import LimitError, ResultError, ScenarioError, UsageError
 from scpslab.core.folders import TOPOLOGIES
 from scpslab.core.limited import WorkLimits, limited
@@ -26,18 +29,19 @@ from scpslab.core.scratch import scratch
 from scpslab.engine import ENGINES
 from scpslab.engine.base import not_promised
 from scpslab.plan import Plan
-from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.schema import shown as shown_value
 from scpslab.running.events import Listener
-from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, vectors_of
+from scpslab.running.run_plan import LARGEST_VECTOR, RunOptions, RunPlan, stored_of
 from scpslab.running.runner import execute
 from scpslab.runs import RunFolder
-from scpslab.runs.archive import OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
-from scpslab.runs.run import CELLS, RESULTS, VECTORS, Manifest, Program
+from scpslab.runs.archive import EXPECTED, OWN_TOPOLOGY, ArchivedRun, digests_of, read_archive, write_archive
+from scpslab.runs.run import CELLS, RESOLVED, RESULTS, VECTORS, Manifest, Program
 from scpslab.scenario import planning
-from scpslab.scenario.errors import MODELS, VECTOR_RULES
+from scpslab.scenario.errors import RULES
 from scpslab.scenario.recorded import Recorded
+from scpslab.scenario.stored import of_a_run
 from scpslab.scenario.topologies import NoOwn, OnDisk, Topologies, TopologyError
+from scpslab.setup.packs import keep_programs
 
 
 def shuffled(items: Iterable[tuple[str, ...]], key: bytes, context: str = "") -> list[tuple[str, ...]]:
@@ -133,6 +137,8 @@ def verify(
     """
     # A third each of the time: to see in a child that the archive can be read, to read it here, and to plan its
     # scenarios again in a child.
+    if path.is_dir():
+        check_sizes(path)
     size = sum(file.lstat().st_size for file in path.rglob("*")) if path.is_dir() else path.stat().st_size
     limits = WorkLimits(memory_bytes=MEMORY_BYTES, cpu_s=CPU_S / 3 * max(1, size / CPU_BYTES), wall_s=WALL_S)
     _within(path, limits, lambda: len(_read(path, longest_wall_s)))
@@ -203,7 +209,7 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
 
 
 def _check_vectors(path: Path, run: ArchivedRun) -> None:
-    for file, sha256 in vectors_of(run.plans.values()):
+    for file, sha256 in stored_of(run.plans.values()):
         if f"{VECTORS}/{sha256}" not in run.own:
             raise ResultError(
                 f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without "
@@ -223,6 +229,9 @@ def _one(
 ) -> Verification:
     """`folder`: where the run is, if it is not in an archive; its results.csv is then derived again too."""
     digest, chosen = archived.digest, tuple(run.plans)
+    for sha256, content in _programs(archived).items():
+        if keep_programs(content) != sha256:
+            raise ResultError(f"{digest.run}: found other programs than the plans name; {EXPECTED}")
     with stored_vectors(archived):
         again = execute(run, listeners).folder
     found, expected = digests_of(again), digest.files
@@ -248,21 +257,16 @@ def _one(
         tuple(_not_run(archived)) if not options.trust else (),
         chosen,
         len(archived.plans),
-        other_vectors(archived.manifest.program, run.plans.values()) or not_promised(run.plans.values()),
+        other_rules(archived.manifest.program) or not_promised(run.plans.values()),
     )
 
 
-def other_vectors(program: Program | None, plans: Iterable[Plan]) -> str:
-    """Why a run cannot have the bytes of one of today, if its bit errors were drawn by older rules; "" otherwise."""
-    if program is not None and program.vectors == VECTOR_RULES:
+def other_rules(program: Program | None) -> str:
+    """Why a run cannot have the bytes of one of today, if its scpslab went by other rules; "" otherwise."""
+    if program is not None and program.rules == RULES:
         return ""
-    impairments = (impairment for plan in plans for impairment in plan.cell.impairments)
-    if all(one.errors is None or one.errors.model == NO_MODEL for one in impairments):
-        return ""
-    return (
-        f"made with {shown((program and program.version) or 'an older version')[1:-1]}, whose error vectors began "
-        "elsewhere: run again"
-    )
+    made_with = shown((program and program.version) or "an older version")[1:-1]
+    return f"made with {made_with}, whose cells have other bytes: install that to verify or grade it, or run again"
 
 
 def _not_run(archived: ArchivedRun) -> Iterator[str]:
@@ -293,15 +297,14 @@ def contradictions(run: ArchivedRun, *, is_trusted: bool = False) -> list[str]:
         try:
             topologies = _topologies(run, folder, is_trusted=is_trusted)
             _lend_policies(run, folder)
+            _lend_programs(run, folder)
             loaded = scenario.load(str(file), topologies=topologies)
             # The scenario's name is its file's name; the archived run knows the name of then.
             named = replace(loaded, base_name=next(iter(run.plans.values())).cell.scenario)
             given = planning.plans(scenario.cells(named))
         except (ScenarioError, TopologyError) as error:
-            return [
-                f"the scenario cannot be planned: {line}"
-                for line in str(error).replace(str(file), run.resolved_name).splitlines()
-            ]
+            said = str(error).replace(str(file), f"{run.digest.run}/{RESOLVED}")
+            return [f"the scenario cannot be planned: {line}" for line in said.splitlines()]
     return list(_differences(given, run.plans))
 
 
@@ -347,11 +350,7 @@ def stored_vectors(run: ArchivedRun) -> Iterator[None]:
     contents = {
         name.removeprefix(f"{VECTORS}/"): content for name, content in run.own.items() if name.startswith(f"{VECTORS}/")
     }
-    stored = vectors_of(run.plans.values()).values()
-    with ExitStack() as entered:
-        for name, model in MODELS.items():
-            settings = [errors.settings for errors in stored if errors.model == name]
-            entered.enter_context(model.of_a_run(settings, contents))
+    with of_a_run(stored_of(run.plans.values()), contents):
         yield
 
 
@@ -360,6 +359,22 @@ def _lend_policies(run: ArchivedRun, folder: Path) -> None:
     for workload in (workload for plan in run.plans.values() for workload in plan.cell.workloads):
         for name, text in workload.files.items():
             _write_new(folder / name, text.encode())
+
+
+def _programs(run: ArchivedRun) -> dict[str, bytes]:
+    """The tars of the user's programs in an archive, by the SHA-256 that plans name."""
+    named = {plan.network.pack.programs for plan in run.plans.values() if plan.network.pack} - {None}
+    found = {sha256: run.own.get(f"{VECTORS}/{sha256}") for sha256 in sorted(filter(None, named))}
+    return {sha256: content for sha256, content in found.items() if content is not None}
+
+
+def _lend_programs(run: ArchivedRun, folder: Path) -> None:
+    """Puts the programs where the scenario names them. Several folders stand in cells alone, and are not compared."""
+    name = re.search(r"^programs: ([A-Za-z0-9_][A-Za-z0-9._-]*)$", run.resolved, re.MULTILINE | re.ASCII)
+    contents = list(_programs(run).values())
+    if name and len(contents) == 1:
+        with tarfile.open(fileobj=io.BytesIO(contents[0])) as tar:
+            tar.extractall(folder / name[1], filter="data")
 
 
 def _write_new(path: Path, content: bytes) -> None:

@@ -23,7 +23,7 @@ from scpslab.core.digests import sha256_of
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES, is_own
 from scpslab.plan import Plan, schema
-from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
@@ -45,8 +45,7 @@ EXPECTED = f'expected an archive as "scpslab export" writes it. {AGAIN}'
 MemberName = Annotated[str, Text("the path of a file within the run folder", is_member_name)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunDigest:
+class RunDigest(Part):
     """What the archive says of one run: digests by path within the run folder.
 
     `files` are what a re-run has to give; `inputs` are the scenario, the manifest and the user's own files beside the
@@ -61,8 +60,7 @@ class RunDigest:
     inputs: dict[MemberName, Seed] | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArchiveContents:
+class ArchiveContents(Part):
     """archive.json."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]
@@ -82,11 +80,6 @@ class ArchivedRun:
     resolved: str
     manifest: Manifest
     own: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def resolved_name(self) -> str:
-        """The path of the resolved scenario in the archive."""
-        return f"{self.digest.run}/{RESOLVED}"
 
 
 def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) -> Path:

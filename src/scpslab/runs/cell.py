@@ -7,17 +7,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from scpslab.core import strict_json
+from scpslab.core.contents import content_of
 from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
 from scpslab.core.strict_json import JsonObject, count, number, text
-from scpslab.lab.records import Status
+from scpslab.lab.records import PACKETS, Status
 
 FORMAT = 1
 AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
 PLAN = "plan.json"
 STATUS = "status.json"
 ENVIRONMENT = "environment.json"
-PACKETS = "packets.rec"  # as lab/packets.py writes it
 RECORDS, CAPTURES, LOGS = "records", "captures", "logs"
 STATUSES = ("completed", "incomplete", "unsupported", "failed")
 
@@ -92,7 +92,7 @@ def json_object(path: Path) -> JsonObject:
         ResultError: the file cannot be read, or holds something else.
     """
     try:
-        fields = strict_json.loads(path.read_bytes())
+        fields = strict_json.loads(content_of(path))
     except OSError as error:
         raise ResultError(
             f"{path}: found {error.strerror}; expected a file with one JSON object. Check the path and its permissions."

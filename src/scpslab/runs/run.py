@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Self, TypedDict
 
 from scpslab.core import strict_json
+from scpslab.core.contents import check_sizes, content_of
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
 from scpslab.core.names import UNFINISHED, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text
 from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
+from scpslab.runs.origin import is_sealed
 
 # Where runs are, if nobody names another folder.
 RUNS = Path("runs")
@@ -36,6 +38,8 @@ FIGURES = "figures"
 CLAIMS = "claims"
 # Stored error vectors of the run's plans, by their SHA-256.
 VECTORS = "vectors"
+# The SHA-256 of each recipe and file of claims that a run has copied from beside its scenario.
+TAKEN = "taken.json"
 # A bound for the seconds of a cell: a year.
 MOST_S = 366 * 86_400
 # The largest file that is copied from beside a scenario of the user's own.
@@ -51,12 +55,14 @@ class CellEntry(TypedDict):
 
 @dataclass(frozen=True)
 class Program:
-    """The scpslab that made a run: its version, its commit and whether files were changed, its rules for vectors."""
+    """The scpslab that made a run: its version, its commit and whether files were changed, the rules of its cells
+    (`vectors` in manifests).
+    """
 
     version: str | None
     commit: str | None
     is_changed: bool
-    vectors: int | None
+    rules: int | None
 
     @classmethod
     def of(cls, fields: JsonObject) -> Self:
@@ -71,7 +77,7 @@ class Manifest:
     counts as not said.
 
     `took_s`: on the wall clock, by cell; a cell that was taken from a store has none. `file`: the path from the run
-    folder to a scenario of the user's own.
+    folder to a scenario of the user's own. `origin`: the seal of that folder (runs/origin.py).
     """
 
     status: str | None = None
@@ -83,6 +89,7 @@ class Manifest:
     settings: tuple[str, ...] = ()
     program: Program | None = None
     file: str | None = None
+    origin: str | None = None
     evidence: bool | None = None
     cells: Mapping[str, CellEntry] = field(default_factory=dict)
     took_s: Mapping[str, float] = field(default_factory=dict)
@@ -103,6 +110,7 @@ class Manifest:
             settings=tuple(items(fields, "settings", str)),
             program=Program.of(section(fields, "program")) if section(fields, "program") else None,
             file=text(fields, "file"),
+            origin=text(fields, "origin"),
             evidence=fields["evidence"] is True if "evidence" in fields else None,
             cells={cell: entry for cell, entry in entries.items() if entry},
             took_s={cell: time_s for cell, time_s in times.items() if time_s is not None and 0 <= time_s < MOST_S},
@@ -183,19 +191,24 @@ class RunFolder:
 
     def beside(self) -> Path:
         """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has
-        copies, where that scenario has gone.
+        copies, where that scenario has gone, or the run is not known to be this user's.
         """
         try:
-            named = Manifest.of(json_object(self.manifest_file)).file
+            manifest = Manifest.of(json_object(self.manifest_file))
         except ResultError:
             return self.path
-        file = self.path / named if named is not None and "\0" not in named else self.path
-        return file.parent if file.is_file() else self.path
+        if manifest.file is None or "\0" in manifest.file:
+            return self.path
+        file = self.path / manifest.file
+        is_mine = is_sealed(self.path, file.parent, manifest.origin)
+        return file.parent if is_mine and file.is_file() else self.path
 
     def take_along(self, folder: Path) -> None:
         """Copies figure recipes and claims from the folder of a scenario; copies of files that have gone from there are
-        removed.
+        removed, as are links. What the user has put into the run's folder, or changed there, stays.
         """
+        record = self.path / TAKEN
+        taken = json_object(record) if record.is_file() and not record.is_symlink() else {}
         for kind in (FIGURES, CLAIMS):
             files = sorted((folder / kind).glob("*.yaml"))
             own = {path.name: path for path in files if is_own(folder, path) and path.stat().st_size <= LARGEST_OWN}
@@ -203,23 +216,29 @@ class RunFolder:
             if own or place.is_symlink():
                 own_folder(place)
             for old in place.glob("*.yaml"):
-                if old.name not in own:
+                if old.is_symlink():
+                    old.unlink()
+                    continue
+                at, digest = f"{kind}/{old.name}", hashlib.sha256(content_of(old)).hexdigest()
+                if taken.get(at) != digest:
+                    own.pop(old.name, None)
+                elif old.name not in own:
+                    del taken[at]
                     old.unlink()
             for name, path in own.items():
-                replace_bytes(place / name, path.read_bytes())
+                content = path.read_bytes()
+                taken[f"{kind}/{name}"] = hashlib.sha256(content).hexdigest()
+                replace_bytes(place / name, content)
+        if taken:
+            replace_bytes(record, f"{json.dumps(taken, indent=1, sort_keys=True)}\n".encode())
 
     def own_files(self) -> list[Path]:
         """What a user had beside the scenario: topologies and their record, error vectors, recipes of figures, claims.
 
         Nothing that a link leads out to.
         """
-        of_folders = [
-            *self.figures.glob("*.yaml"),
-            *(self.path / CLAIMS).glob("*.yaml"),
-            *(self.path / VECTORS).glob("*"),
-        ]
-        candidates = [self.path / TOPOLOGIES, *self.path.glob("*.py"), *of_folders]
-        return sorted(path for path in candidates if is_own(self.path, path))
+        patterns = (TOPOLOGIES, "*.py", f"{FIGURES}/*.yaml", f"{CLAIMS}/*.yaml", f"{VECTORS}/*")
+        return sorted(path for one in patterns for path in self.path.glob(one) if is_own(self.path, path))
 
     def is_run(self) -> bool:
         """Whether there is a manifest and at least one cell.
@@ -371,8 +390,15 @@ def find_run(named: str, runs: Path = RUNS) -> Path:
     under `runs` with a finished cell.
 
     Raises:
-        ResultError: there is none.
+        ResultError: there is none, or a file in it is larger than any of a run.
     """
+    folder = _find(named, runs)
+    for run in _members(folder):
+        check_sizes(run.path)
+    return folder
+
+
+def _find(named: str, runs: Path) -> Path:
     if named == "last":
         marks = [mark for name in (MANIFEST, CAMPAIGN) for mark in runs.glob(f"*/{name}")] if runs.is_dir() else []
         newest = sorted(marks, key=lambda mark: (mark.stat().st_mtime_ns, mark.parent.name), reverse=True)

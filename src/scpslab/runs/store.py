@@ -25,6 +25,7 @@ from typing import BinaryIO
 
 from scpslab import plan as plans
 from scpslab.core.archive import CHUNK_BYTES, described, pack, unpack_members
+from scpslab.core.contents import content_of
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.names import UNFINISHED
 from scpslab.plan import Plan
@@ -117,7 +118,7 @@ class Store:
         """What `keep_row` kept for `key`; None if there is nothing, or it is damaged."""
         path = self._path(key, ROW)
         try:
-            content = path.read_bytes()
+            content = content_of(path)
         except OSError:
             return None
         with suppress(OSError):

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from scpslab.core.choices import one_of
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.documents import Form, Part, key, read
 from scpslab.documents import load as load_document
@@ -119,7 +120,7 @@ def is_campaign(name: str) -> bool:
         return True
     try:
         # A large file that is none is not read twice.
-        return b"campaign" in path.read_bytes() and read(path, FORM).data.get("kind") == "campaign"
+        return b"campaign" in content_of(path) and read(path, FORM).data.get("kind") == "campaign"
     except (ScenarioError, OSError):
         return False
 

@@ -8,20 +8,22 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scpslab.core.errors import ScenarioError
-from scpslab.core.names import EXPECTED, LONGEST_CELL, is_name, shown
-from scpslab.core.problems import KeyPath
+from scpslab.core.names import EXPECTED, LONGEST_CELL, is_formula, is_name, shown
+from scpslab.core.problems import KeyPath, dotted
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import AxisValue, value_text
+from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import error_problems, problems
-from scpslab.scenario.load import Scenario, changed_model, surveyed_at
+from scpslab.scenario.labels import Given
+from scpslab.scenario.load import MADE_OF, Scenario, changed_model, network_with, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
-from scpslab.scenario.paths import Data, PathError, set_value, without_left_out
+from scpslab.scenario.paths import Data, PathError, below, leaves_out, places_of, set_value, value_at, without_left_out
 from scpslab.scenario.survey import Surveyed
 
 # All plans of a run are in memory at once, half a gigabyte for so many (docs/scale.md). A scenario with more cells is
@@ -93,6 +95,7 @@ def _cells(scenario: Scenario) -> list[Cell]:
             for repeat in range(1, scenario.model.repeats + 1)
         ]
     wrong += _bad_ids(scenario, (cell.id for cell in found))
+    wrong += _formulas(scenario)
     if not found and not wrong:
         wrong.append(
             f"{scenario.places.of(('skip',))}: found every combination skipped; expected at least one that runs. "
@@ -159,6 +162,17 @@ def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
     return wrong
 
 
+def _formulas(scenario: Scenario) -> list[str]:
+    """Labels that whoever opens a table of the results would run; the file may be a stranger's."""
+    return [
+        f"{scenario.places.of(('sweep', axis))}: found {shown(value)}; "
+        "expected a label that begins with none of = + - @, which a spreadsheet takes for a formula. Rename it."
+        for axis, spec in scenario.model.sweep.items()
+        for value in axis_values(spec)
+        if isinstance(value, str) and is_formula(value)
+    ]
+
+
 @dataclass(frozen=True)
 class _Known:
     """What points of a sweep share, by what of their data it is made from: networks, and shapes that fit.
@@ -167,6 +181,7 @@ class _Known:
     """
 
     swept: frozenset[str]
+    described: dict[str, Network] = field(default_factory=dict)
     networks: dict[str, Surveyed] = field(default_factory=dict)
     shapes: dict[str, Surveyed] = field(default_factory=dict)
 
@@ -175,6 +190,23 @@ class _Known:
         """Nothing yet, of the points of a scenario."""
         settings = (settings_at(spec, value) for spec in model.sweep.values() for value in axis_values(spec))
         return cls(frozenset(path.partition(".")[0] for paths in settings for path in paths))
+
+    def network(self, scenario: Scenario, data: Data, settings: Iterable[tuple[str, Any]]) -> Network:
+        """The network of a point, for which `*` in its paths stands.
+
+        Raises:
+            ScenarioError: a path of a variant or an override stands for other places there.
+        """
+        made_of = [(path, value) for path, value in settings if path.partition(".")[0] in MADE_OF]
+        key = json.dumps(made_of, default=str)
+        if key not in self.described:
+            topologies, was = scenario.topologies, scenario.network
+            network = network_with(data, made_of, scenario.model, scenario.places, topologies, was)
+            self.described[key] = network
+            stars = [one for one in scenario.given if "*" in one.path] if network is not was else []
+            if wrong := [one for one in stars if _stands_for(data, one, network) != _stands_for(data, one, was)]:
+                raise ScenarioError("\n".join(_moved(one, made_of) for one in wrong))
+        return self.described[key]
 
     def surveyed(self, scenario: Scenario, data: Data, model: ScenarioFile, places: Places) -> str:
         """The shape of a point whose network is known then.
@@ -223,17 +255,54 @@ def _at_point(
     data: Data = {key: copy.deepcopy(value) if key in known.swept else value for key, value in whole.items()}
     changed: dict[KeyPath, str] = {}
     wrong: list[str] = []
-    for axis, value in point.items():
-        source = f"{scenario.places.of(('sweep', axis))}={value_text(value)}"
-        for path, setting in settings_at(scenario.model.sweep[axis], value).items():
+    axes = {axis: settings_at(scenario.model.sweep[axis], value) for axis, value in point.items()}
+    network = known.network(scenario, data, (one for settings in axes.values() for one in settings.items()))
+    own: list[tuple[str, KeyPath, Any]] = []
+    for axis, settings in axes.items():
+        source = f"{scenario.places.of(('sweep', axis))}={value_text(point[axis])}"
+        for path, setting in settings.items():
             try:
-                changed |= dict.fromkeys(set_value(data, path, setting, scenario.network), source)
+                found = set_value(data, path, setting, network)
             except PathError as error:
-                wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}: {error}. Correct the path.")
-    if wrong:
+                there = "" if network is scenario.network else f" of {cell_id(point, 1).rpartition(',')[0]}"
+                told = error.at((), "Correct the path.")
+                wrong.append(f"{scenario.places.of(('sweep', axis))}: {path}{there}: {told}")
+                continue
+            changed |= dict.fromkeys(found, source)
+            own += [(axis, place, setting) for place in found if len(place) == path.count(".") + 1]
+    if wrong := wrong or [*_overwritten(scenario, data, own)]:
         raise ScenarioError("\n".join(wrong))
     places = replace(scenario.places, set_by={**scenario.places.set_by, **changed})
     data, places = without_left_out(data, places)
     model = changed_model(scenario.model, data, known.swept, places)
     shape = known.surveyed(scenario, data, model, places)
     return model, known.shapes[shape], shape, places
+
+
+def _stands_for(data: Data, one: Given, network: Network) -> list[KeyPath] | None:
+    try:
+        return places_of(data, one.path, network)
+    except PathError:
+        return None
+
+
+def _moved(one: Given, made_of: Iterable[tuple[str, Any]]) -> str:
+    there = ", ".join(f"{path} {value_text(value)}" for path, value in made_of)
+    return (
+        f"{one.source}: found {one.path}, which stands for other places with {there}; expected the same everywhere. "
+        f"Make it an axis, which follows: --set 'sweep.NAME={{set: [{one.path}], values: [{value_text(one.value)}]}}'."
+    )
+
+
+def _overwritten(scenario: Scenario, data: Data, own: Sequence[tuple[str, KeyPath, Any]]) -> Iterator[str]:
+    """Values of axes that are not in a point's data, because a later axis has replaced them: the point's label lies."""
+    for axis, place, setting in own:
+        for leaf, value in below(place, setting):
+            if leaves_out(leaf, value) or value_at(data, leaf) == value:
+                continue
+            other = next(name for name, at, _ in reversed(own) if at[: len(leaf)] == leaf[: len(at)])
+            if other != axis:
+                yield (
+                    f'{scenario.places.of(("sweep", axis))}: found {dotted(leaf)}, which the axis "{other}" replaces; '
+                    "expected a key that no other axis sets. Name the places that each axis is for."
+                )

@@ -7,6 +7,7 @@ Form is the model's business. What one kind asks for is in its own file; a rule 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,17 +25,17 @@ from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import LAN
-from scpslab.plan.paths import NoPathError
+from scpslab.plan.paths import NoPathError, slowest
 from scpslab.plan.services import SERVICES, Asked, misplaced
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import WordError
-from scpslab.plan.ways import slowest
 from scpslab.plan.workloads import WORKLOADS
-from scpslab.scenario import services
+from scpslab.scenario import packs, services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.kinds import at_keys, key_of
-from scpslab.scenario.model import Direction, ScenarioFile, ServiceStep, axis_values
+from scpslab.scenario.model import Direction, LinkStep, ScenarioFile, ServiceStep, axis_values
+from scpslab.scenario.np import MOST_HOSTS, MOST_PROGRAMS
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -44,6 +45,8 @@ FORMER_PARAMETER = re.compile(r"(?:(?:data|ack|sat|phone|trunk|hop|lan)_|(?=fram
 NOW_OF_LINKS = {"rate": "rate", "delay": "delay", "buffer": "queue.limit", "framing": "overhead"}
 SMALLEST_MTU, LARGEST_MTU = 68, 65_535  # RFC 791, and what IPv4's length field holds
 SMALLEST_MEMORY_BYTES, LARGEST_MEMORY_BYTES = 128 << 20, 1 << 40
+# Whose packets may be that are of no workload or service.
+OTHER_OWNERS = ("unknown", "kernel", "lab")
 
 
 def describe(model: ScenarioFile, places: Places, topologies: Topologies) -> Network:
@@ -92,7 +95,10 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_parts(model, network),
         *_links(model, network),
         *_names_twice(model, network),
+        *_names_of_others(model),
+        *packs.problems(model.programs, folder),
         *_workloads(model, surveyed, folder),
+        *_scps_addresses(model, surveyed),
         *_too_late(model),
         *_of_each("events", model.events or (), network),
         *_services(model, surveyed),
@@ -100,6 +106,19 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
         *_sweep(model),
     ]
     return wrong or list(_memory(model))
+
+
+def _scps_addresses(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem]:
+    """More SCPS programs than have addresses."""
+    hosts = [name for name, host in surveyed.hosts.items() if host.scps is not None]
+    nodes = len(hosts) + sum(isinstance(node, ScpsRouter) for node in surveyed.network.nodes)
+    if nodes > MOST_HOSTS:
+        yield Problem(("hosts",), f"{nodes} nodes with SCPS programs", f"at most {MOST_HOSTS}", "Use fewer.")
+    ends = Counter(end for workload in model.workloads for end in (workload.sender, workload.receiver))
+    for name in hosts:
+        if ends[name] > MOST_PROGRAMS:
+            found = f"{ends[name]} workloads at {name}, each with a SCPS program there"
+            yield Problem(("workloads",), found, f"at most {MOST_PROGRAMS}", "Use further hosts.")
 
 
 def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Problem]:
@@ -180,6 +199,28 @@ def _serial_keys(given: Direction) -> Iterator[Problem]:
         yield Problem(("delay_table",), "delays in steps on a serial link", "one delay", "Use delay.")
 
 
+def _profile(
+    given: Direction, model: ScenarioFile, network: NetworkPlan, name: str, direction: str, folder: Path
+) -> Iterator[Problem]:
+    """What does not fit of a direction's profile."""
+    link = next((one for one in network.links if one.name == name), None)
+    way = next((one for one in link.directions if one.name == direction), None) if link else None
+    if link is None or way is None or given.profile is None:
+        if any(one.name == name for one in network.serial_links):
+            yield Problem((), "a profile of a serial link", "one of a link of packets", "Choose another link.")
+        return
+    if wrong := list(given.profile.misfits(folder, way, link.mtu_bytes + way.overhead_bytes, model.limits.lab_time)):
+        yield from wrong
+        return
+    planned, profile = given.profile.plan(folder, model.limits.lab_time)
+    steps = [step for step in model.events or () if isinstance(step, LinkStep) and step.link == name]
+    changes = {change for step in steps if step.direction in (None, direction) for change in step.changes}
+    errors = given.errors.plan(folder, "0" * 64) if given.errors is not None else None
+    yield from planned.misfits(link, way, errors, changes)
+    if profile.ber and given.errors is not None and given.errors.settings.said().get("ber"):
+        yield Problem(("file",), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
+
+
 def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
     """Everything that does not fit of the errors of links, and on serial links; `folder` has their data files."""
     serial = [link.name for link in network.serial_links]
@@ -187,6 +228,9 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
         for direction, given in directions.items():
             if link in serial:
                 yield from (problem.within("links", link, direction) for problem in _serial_keys(given))
+            if given.profile is not None:
+                found_there = _profile(given, model, network, link, direction, folder)
+                yield from (one.within("links", link, direction, "profile") for one in found_there)
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")
@@ -217,6 +261,20 @@ def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]
     }
     records += [(at, name) for name, at in accounts.items()]
     yield from same_files(records, [(at, name) for at, folder, name in files if folder == "captures"])
+
+
+def _names_of_others(model: ScenarioFile) -> Iterator[Problem]:
+    """Workloads and services that the record of packets would not tell from packets that are nobody's."""
+    of_parts = {
+        "workloads": [workload.name for workload in model.workloads],
+        "services": [service.name for service in model.services],
+    }
+    for part, names in of_parts.items():
+        for index, name in enumerate(names):
+            # `lab` is refused as a record of its own.
+            if name in OTHER_OWNERS and name not in RECORDS:
+                expected = "another name: in the record of packets it stands for those of no workload or service"
+                yield Problem((part, index, "name"), f'"{name}"', expected, "Rename it.")
 
 
 def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterator[Problem]:

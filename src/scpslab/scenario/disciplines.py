@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import Part
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.disciplines import Queue, QueueSettings
 
+DISCIPLINES: Registry[type[Discipline]] = Registry("disciplines", "scenario")
 
-class Discipline(Part):
+
+class Discipline(Registered, Part, registry=DISCIPLINES, is_plain=True):
     """What a scenario says of a queue discipline: keys that stand flat in its `queue`, beside those of all others.
 
     `says`: what the reference says of it at keys of the queue, if more than its name is needed. `planned_as`: from keys
@@ -30,6 +32,3 @@ class Discipline(Part):
     def doubts(settings: Any, packet_ns: int) -> Iterator[Problem]:
         """What of the plan's settings can hardly be meant, with the key, where a full packet takes `packet_ns`."""
         yield from ()
-
-
-DISCIPLINES: Registry[type[Discipline]] = Registry("disciplines", "scenario")

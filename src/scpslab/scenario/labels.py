@@ -19,7 +19,7 @@ from scpslab.documents.document import as_tuples
 from scpslab.documents.quantities import AxisValue, value_text
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Cases, ScenarioFile, Values, axis_values, settings_at
-from scpslab.scenario.paths import PathError, leaves_out, places_of, set_value
+from scpslab.scenario.paths import PathError, below, leaves_out, places_of, set_value
 from scpslab.scenario.stacks import STACKS, stack
 
 
@@ -85,13 +85,7 @@ def _lies_at(
 
 
 def _leaves(data: Mapping[str, Any], one: Given, network: Network) -> list[tuple[KeyPath, Any]]:
-    return [leaf for place in places_of(data, one.path, network) for leaf in _below(place, one.value)]
-
-
-def _below(place: KeyPath, value: Any) -> list[tuple[KeyPath, Any]]:
-    if not isinstance(value, dict) or not value:
-        return [(place, value)]
-    return [leaf for key, inner in value.items() for leaf in _below((*place, key), inner)]
+    return [leaf for place in places_of(data, one.path, network) for leaf in below(place, one.value)]
 
 
 def _is_lost(place: KeyPath, own: Any, swept: Mapping[KeyPath, Any]) -> bool:

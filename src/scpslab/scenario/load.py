@@ -6,7 +6,7 @@ Reads nothing else on the machine.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice, one_of
 from scpslab.core.errors import ScenarioError
-from scpslab.core.problems import KeyPath
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.core.project import ROOT
 from scpslab.documents.document import as_tuples, read, validated
 from scpslab.documents.places import Places
@@ -34,6 +34,8 @@ FOLDER = ROOT / "scenarios"
 # What messages show of an option.
 LONGEST_OPTION = 120
 TOPOLOGY = "topology"
+# What a topology is described from. It is set first: `*` stands for what is there then.
+MADE_OF = (TOPOLOGY, "parameters")
 # What a variant may have of its own besides what it sets.
 OF_VARIANTS = {"title", "sweep", "repeats"}
 
@@ -44,7 +46,8 @@ class Scenario:
 
     `data` is what the model was read from, with marks at parts that were left out, and `places` are its places; points
     of the sweep are set in copies of it. `base_name` is the name without the variant. `network` is its topology's.
-    `is_evidence`: whether claims may use its cells (of a variant: whether it says so).
+    `given` is what the variant and the overrides have set. `is_evidence`: whether claims may use its cells (of a
+    variant: whether it says so).
     """
 
     name: str
@@ -56,6 +59,7 @@ class Scenario:
     places: Places
     variants: tuple[str, ...]
     topologies: Topologies
+    given: tuple[Given, ...]
     is_evidence: bool
 
     @property
@@ -84,11 +88,8 @@ def names() -> list[str]:
 
     Campaigns, which list scenarios, have a folder of their own (campaign.py).
     """
-    return [
-        str(file.relative_to(FOLDER).with_suffix(""))
-        for file in sorted(FOLDER.glob("*/*.yaml"))
-        if file.parent.name != "campaigns"
-    ]
+    files = (file for file in sorted(FOLDER.glob("*/*.yaml")) if file.parent.name != "campaigns")
+    return [str(file.relative_to(FOLDER).with_suffix("")) for file in files]
 
 
 def find(name: str) -> Path:
@@ -156,9 +157,12 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     data.pop("variants", None)
     label = base_label(path)
     model = whole.model_copy(update={"variants": {}})
+    given: list[Given] = []
     if variant or overrides:
         before = copy.deepcopy(data)
-        given, places = _given(data, variant, overrides, whole, network, places)
+        given = [*_of_variant(variant, whole, places), *map(_of_option, overrides)]
+        network = network_with(data, [(one.path, one.value) for one in given], model, places, topologies, network)
+        places = _apply(data, variant, overrides, whole, network, places)
         changed = {one.path.partition(".")[0] for one in given} | (OF_VARIANTS if variant else set())
         kept, kept_places = without_left_out(data, places)
         model = changed_model(model, kept, changed, kept_places)
@@ -167,7 +171,8 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
         network, surveyed = check(model, kept_places, topologies)
     is_evidence = not variant or whole.variants[variant].evidence
     full = f"{label}:{variant}" if variant else label
-    return Scenario(full, label, data, model, network, surveyed, places, tuple(whole.variants), topologies, is_evidence)
+    variants, kept_given = tuple(whole.variants), tuple(given)
+    return Scenario(full, label, data, model, network, surveyed, places, variants, topologies, kept_given, is_evidence)
 
 
 def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], places: Places) -> ScenarioFile:
@@ -183,24 +188,55 @@ def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], pla
         return validated(data, places, ScenarioFile)
 
 
-def _given(
+def network_with(
+    data: Data,
+    settings: Iterable[tuple[str, Any]],
+    model: ScenarioFile,
+    places: Places,
+    topologies: Topologies,
+    was: Network,
+) -> Network:
+    """The network of data with these settings; `was` without, and where they are wrong, which whoever reads the data
+    says.
+    """
+    made_of = [(path, value) for path, value in settings if path.partition(".")[0] in MADE_OF]
+    if not made_of:
+        return was
+    own = {key: copy.deepcopy(data[key]) for key in MADE_OF if key in data}
+    try:
+        for path, value in made_of:
+            set_value(own, path, value, was)
+        return describe(changed_model(model, {**data, **own}, MADE_OF, places), places, topologies)
+    except (PathError, ScenarioError):
+        return was
+
+
+def _of_variant(variant: str, whole: ScenarioFile, places: Places) -> list[Given]:
+    """What a variant sets."""
+    if not variant:
+        return []
+    if variant not in whole.variants:
+        raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
+    return [
+        Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
+        for key, value in whole.variants[variant].set.items()
+    ]
+
+
+def _of_option(text: str) -> Given:
+    """What an option sets."""
+    return Given(_option(text), *_setting(text))
+
+
+def _apply(
     data: Data, variant: str, overrides: Sequence[str], whole: ScenarioFile, network: Network, places: Places
-) -> tuple[list[Given], Places]:
-    """Puts a variant's values and the overrides into the data; returns them, and the places of the data then."""
-    given: list[Given] = []
+) -> Places:
+    """Puts a variant's values and the overrides into the data; returns the places of the data then."""
     if variant:
-        if variant not in whole.variants:
-            raise ScenarioError(f'{places.of(("variants",))}: found no "{variant}"; {one_of(variant, whole.variants)}')
-        given += [
-            Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
-            for key, value in whole.variants[variant].set.items()
-        ]
         places = _apply_variant(data, variant, whole, network, places)
     for text in overrides:
-        key, value = _setting(text)
-        places = _apply_override(data, text, (key, value), network, places)
-        given.append(Given(_option(text), key, value))
-    return given, places
+        places = _apply_override(data, text, _setting(text), network, places)
+    return places
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -283,8 +319,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _wrong_option(text: str, error: PathError) -> ScenarioError:
-    said = str(error)
-    return ScenarioError(f"{_option(text)}: {said if said.endswith('?') else f'{said}. Correct the option.'}")
+    return ScenarioError(f"{_option(text)}: {error.at((), 'Correct the option.')}")
 
 
 def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Network, places: Places) -> Places:
@@ -295,23 +330,23 @@ def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Ne
             return places.set_from(option, set_value(data, key, value, network))
         except PathError as error:
             raise _wrong_option(text, error) from error
-    if complaints := _keep_points(data, axis, value if isinstance(value, list) else [value]):
-        raise ScenarioError("\n".join(f"{option}: {complaint}" for complaint in complaints))
+    if problems := _keep_points(data, axis, value if isinstance(value, list) else [value]):
+        raise ScenarioError("\n".join(f"{option}: {problem}" for problem in problems))
     return places.set_from(option, [("sweep", axis)])
 
 
 def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
     variant: Variant = whole.variants[name]
     here: KeyPath = ("variants", name)
-    wrong: list[tuple[KeyPath, str]] = []
+    wrong: list[Problem] = []
     for key, value in variant.set.items():
         try:
             changed = set_value(data, key, _as_lists(value), network)
             places = places.set_from(places.of((*here, "set", key)), changed)
         except PathError as error:
-            wrong.append(((*here, "set", key), f"{error}. Correct the path."))
+            wrong.append(error.at((*here, "set", key), "Correct the path."))
     for axis, kept in variant.sweep.items():
-        wrong += [((*here, "sweep", axis), complaint) for complaint in _keep_points(data, axis, kept)]
+        wrong += [problem.within(*here, "sweep", axis) for problem in _keep_points(data, axis, kept)]
     if wrong:
         raise places.error(wrong)
     data["title"] = variant.title or f"{whole.title} ({name})"
@@ -326,18 +361,18 @@ def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
     return axis if section == "sweep" and axis and "." not in axis and isinstance(data.get("sweep", {}), dict) else None
 
 
-def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[str]:
+def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[Problem]:
     """Reduces an axis to these cases, or gives it these values; returns the errors in them."""
     axes = data.get("sweep", {})
     if not isinstance(axes.get(axis), dict):
-        return [f'found the axis "{axis}"; {one_of(axis, axes)}']
+        return [Problem((), f'the axis "{axis}"', *choice(axis, axes))]
     if "cases" not in axes[axis]:
         axes[axis]["values"] = list(kept)
         return []
     cases = axes[axis]["cases"]
     labels = [value_text(label) for label in kept]
     axes[axis]["cases"] = {label: cases[label] for label in labels if label in cases}
-    return [f'found the case "{label}"; {one_of(label, cases)}' for label in labels if label not in cases]
+    return [Problem((), f'the case "{label}"', *choice(label, cases)) for label in labels if label not in cases]
 
 
 def _as_lists(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -21,6 +21,7 @@ from scpslab.documents.quantities import (
     Duration,
     Name,
     PositiveDuration,
+    Precedence,
     Probability,
     QueueLimit,
     Rate,
@@ -36,11 +37,14 @@ from scpslab.plan import events as planned
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.events import CHANGES
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.packs import MOST_PACKAGES
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS, ErrorModel
 from scpslab.scenario.kinds import at_keys, planned_from
+from scpslab.scenario.packs import FolderName, PackageName
 from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
+from scpslab.scenario.profiles.keys import ProfileKeys
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
@@ -61,9 +65,7 @@ class Outage(Part):
     @model_validator(mode="after")
     def _has_length(self) -> Self:
         if self.to <= self.from_:
-            raise ValueError(
-                f'found an outage from "{self.from_.text}" to "{self.to.text}"; expected its end after its start'
-            )
+            raise UnfitError(f'an outage from "{self.from_.text}" to "{self.to.text}"', "its end after its start")
         return self
 
 
@@ -103,9 +105,13 @@ class Errors(PartOfKinds):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        if found := self.settings.incomplete():
-            raise ValueError(found)
+        self.settings.check_complete()
         return self
+
+    def at_rate(self, ber: float) -> Errors:
+        """The same with independent errors at a rate."""
+        said = self.model_dump(mode="json", exclude_unset=True)
+        return Errors.model_validate(said | {"model": "independent", "ber": ber})
 
     @property
     def settings(self) -> ErrorModel:
@@ -177,7 +183,7 @@ class Direction(Part):
         "for it.",
         example=[{"at": "5 s", "delay": "300 ms"}],
     )
-    jitter: PositiveDuration | None = key(
+    jitter: Duration | None = key(
         None,
         says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
         "each other.",
@@ -185,6 +191,11 @@ class Direction(Part):
     )
     duplicate: Probability | None = key(
         None, says="Probability that a delivered packet is delivered twice.", example=0.01
+    )
+    profile: ProfileKeys | None = key(
+        None,
+        says="What the direction does over time (docs/profiles.md).",
+        example={"file": "profiles/pass.csv"},
     )
     errors: Errors | None = key(
         None,
@@ -210,22 +221,21 @@ class LinkStep(Part):
 
     @model_validator(mode="after")
     def _is_one_change(self) -> Self:
-        given = self._changes
+        given = self.changes
         if len(given) != 1:
-            raise ValueError(
-                f"found {' and '.join(given) or 'no change'}; expected exactly one of {', '.join(CHANGES)}"
-            )
+            raise UnfitError(" and ".join(given) or "no change", f"exactly one of {', '.join(CHANGES)}")
         return self
 
     @property
-    def _changes(self) -> list[planned.Change]:
+    def changes(self) -> list[planned.Change]:
+        """What it changes: one thing."""
         return [name for name in CHANGES if getattr(self, name) is not None]
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.LinkStep:
         """Its part of the plan."""
         names = [one.name for link in network.links if link.name == self.link for one in link.directions]
         directions = tuple(names) if self.direction is None else (self.direction,)
-        (change,) = self._changes
+        (change,) = self.changes
         # The directions' errors are independent of each other.
         seeds = tuple(draw(self.link, name) for name in directions)
         return planned.LinkStep(
@@ -239,7 +249,7 @@ class LinkStep(Part):
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
-        keys: dict[str, str] = {"directions": "direction", "value": self._changes[0]}
+        keys: dict[str, str] = {"directions": "direction", "value": self.changes[0]}
         found = self.plan(network, lambda link, direction: "").problems(network)
         return at_keys(found, **keys)
 
@@ -258,10 +268,17 @@ class RunStep(Part):
         says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
         example=False,
     )
+    expect: int = key(
+        0,
+        says="Exit code of a required command; a cell in which it ends with another one counts as incomplete.",
+        least=0,
+        most=255,
+        example=1,
+    )
 
     def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
         """Its part of the plan."""
-        return planned_from(planned.RunStep, self, t_ns=self.at, do="run")
+        return planned_from(planned.RunStep, self, t_ns=self.at, do="run", expect=self.expect or None)
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What does not fit the network."""
@@ -373,7 +390,7 @@ class RouterSettings(Part):
         says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.",
         example="newest",
     )
-    default_precedence: int = key(0, says="Precedence of packets that name none.", least=0, most=15, example=5)
+    default_precedence: Precedence = key(0, says="Precedence of packets that name none.", example=5)
     sp: dict[Name, Literal["required", "accepted", "none"]] = key(
         {},
         says="From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: "
@@ -385,8 +402,8 @@ class RouterSettings(Part):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.queue_purge >= self.queue_limit:
-            raise ValueError(
-                f"found queue_purge {self.queue_purge} and queue_limit {self.queue_limit}; expected less than the limit"
+            raise UnfitError(
+                f"queue_purge {self.queue_purge} and queue_limit {self.queue_limit}", "less than the limit"
             )
         return self
 
@@ -408,12 +425,11 @@ class Check(Part):
     @model_validator(mode="after")
     def _has_bound(self) -> Self:
         if self.at_least is None and self.at_most is None:
-            raise ValueError("found no bound; expected at_least, at_most or both")
+            raise UnfitError("no bound", "at_least, at_most or both")
         for bound in (self.at_least, self.at_most):
             if isinstance(bound, str) and not any(_reads(kind, bound) for kind in units.KINDS):
-                raise ValueError(
-                    f'found the bound "{bound}"; expected a number, or a quantity such as '
-                    f"{', '.join(units.EXAMPLES.values())}"
+                raise UnfitError(
+                    f'the bound "{bound}"', f"a number, or a quantity such as {', '.join(units.EXAMPLES.values())}"
                 )
         return self
 
@@ -517,10 +533,11 @@ class ScenarioFile(Part):
     )
     probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
     packets: bool = key(
-        False,
+        True,
         says="Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the "
-        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)).",
-        example=True,
+        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)). Without, nothing else "
+        "changes.",
+        example=False,
     )
     events: tuple[Event, ...] | None = key(
         None,
@@ -547,6 +564,19 @@ class ScenarioFile(Part):
         says="Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower to "
         "start).",
         example="docker",
+    )
+    packages: Annotated[tuple[PackageName, ...], Field(max_length=MOST_PACKAGES)] = key(
+        (),
+        says="Packages that nodes have besides the guest image, with what they need: `NAME` or `NAME=VERSION` of "
+        "Debian 13, `pypi:NAME==VERSION` (wheels), `crate:NAME@VERSION` (compiled by your cargo). "
+        "`scpslab pack build` fetches them; so does the first run ([programs](programs.md)).",
+        example=["ngtcp2-client", "ngtcp2-server"],
+    )
+    programs: FolderName | None = key(
+        None,
+        says="A folder beside the scenario whose files nodes have in /opt/programs: executables (also those of its "
+        "folder bin) are commands, and Python finds modules there, such as those of `pip install --target`.",
+        example="drivers",
     )
     checks: tuple[Check, ...] = key(
         (), says="Bounds that the results must keep.", example=[{"metric": "utilization", "at_least": 0.5}]

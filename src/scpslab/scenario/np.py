@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
+from scpslab.plan.paths import way
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.ways import way
 
 ADDRESS = "198.18.{host}.{program}"
 ROUTER_PROGRAM = 1
+# An NP address has eight bits for the host, and seven for a program of it.
+MOST_HOSTS, MOST_PROGRAMS = 255, 127
 
 
 def np_address(host: int, program: int) -> str:
@@ -30,13 +32,14 @@ class NpNetwork:
 
     def hosts(self) -> tuple[NpHost, ...]:
         """Everybody's addresses: the same table on every node."""
-        return tuple(
-            NpHost(
-                ip=ADDRESS.format(host=self.numbers[name], program=program), np=np_address(self.numbers[name], program)
-            )
-            for name, count in self.programs.items()
-            for program in range(1, count + 1)
-        )
+        return tuple(host for _, host in self._programs())
+
+    def _programs(self) -> Iterator[tuple[str, NpHost]]:
+        """Every program's node and addresses."""
+        for name, count in self.programs.items():
+            for program in range(1, count + 1):
+                ip = ADDRESS.format(host=self.numbers[name], program=program)
+                yield name, NpHost(ip=ip, np=np_address(self.numbers[name], program))
 
     def end(self, node: str, default_precedence: int) -> NpEnd:
         """What a program on a host knows."""
@@ -55,13 +58,9 @@ class NpNetwork:
 
     def next_hops(self, node: str) -> tuple[NpHop, ...]:
         """The next NP node to every program elsewhere that can be reached."""
-        found = []
-        for name, count in self.programs.items():
-            for program in range(1, count + 1) if name != node else ():
-                ip = ADDRESS.format(host=self.numbers[name], program=program)
-                if (via := self._via(node, name, ip)) is not None:
-                    found.append(NpHop(to=np_address(self.numbers[name], program), via=via))
-        return tuple(found)
+        elsewhere = ((name, host) for name, host in self._programs() if name != node)
+        hops = ((host.np, self._via(node, name, host.ip)) for name, host in elsewhere)
+        return tuple(NpHop(to=to, via=via) for to, via in hops if via is not None)
 
     def _via(self, node: str, other: str, ip: str) -> str | None:
         """The link address of the first NP node on the way to a program of `other`, which has the address `ip`."""

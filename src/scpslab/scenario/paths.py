@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
 from scpslab.core.names import node_and_link
-from scpslab.core.problems import KeyPath, dotted
+from scpslab.core.problems import KeyPath, UnfitError, dotted
 from scpslab.documents.places import Places
 from scpslab.documents.yaml_lines import read_value
 from scpslab.plan.serial_links import SerialLink
@@ -35,7 +35,7 @@ OR_OFF = ', or the word "off" to leave it out'
 LEFT_OUT = "(left out)"
 
 
-class PathError(ValueError):
+class PathError(UnfitError):
     """A path that leads nowhere; the message says where it ends."""
 
 
@@ -50,7 +50,7 @@ def set_value(data: Data, path: str, value: Any, network: Network) -> list[KeyPa
     """
     parts = tuple(path.split("."))
     if not all(parts):
-        raise PathError(f'found the path "{path}"; expected words with single dots between them')
+        raise PathError(f'the path "{path}"', "words with single dots between them")
     return _set(data, parts, (), value, _Stars(network, _parties(data, network)))
 
 
@@ -94,6 +94,23 @@ def places_of(data: Mapping[str, Any], path: str, network: Network) -> list[KeyP
     return [place for place in changed if len(place) == len(path.split("."))]
 
 
+def below(place: KeyPath, value: Any) -> list[tuple[KeyPath, Any]]:
+    """The plain values in a value that stands at a place, each with its own."""
+    if not isinstance(value, dict) or not value:
+        return [(place, value)]
+    return [leaf for key, inner in value.items() for leaf in below((*place, key), inner)]
+
+
+def value_at(data: Any, place: KeyPath) -> Any:
+    """What stands at a place; nothing stands below a plain value."""
+    for key in place:
+        try:
+            data = data[key]
+        except (IndexError, KeyError, TypeError):
+            return None
+    return data
+
+
 @dataclass(frozen=True)
 class _Stars:
     """What `*` can stand for in a scenario's data."""
@@ -115,8 +132,8 @@ class _Stars:
             directions = [direction.name for link in links if link.name == done[1] for direction in link.directions]
             return _some(directions, str(done[1]), ("links",), [link.name for link in links])
         raise PathError(
-            f'found "*" after {dotted(done) or "nothing"}; expected it for hosts, routers, links, directions, '
-            "workloads or probes"
+            f'"*" after {dotted(done) or "nothing"}',
+            "it for hosts, routers, links, directions, workloads or probes",
         )
 
 
@@ -141,9 +158,7 @@ def _parties(data: Mapping[str, Any], network: Network) -> list[str]:
 def _some(found: list[str], part: str, done: KeyPath, known: list[str]) -> list[str]:
     """What was found, which must be something."""
     if not found:
-        raise PathError(
-            f'found "{part}" after {dotted(done)}, which matches nothing; {one_of(part, known)}'.removesuffix(".")
-        )
+        raise PathError(f'"{part}" after {dotted(done)}, which matches nothing', *choice(part, known))
     return found
 
 
@@ -169,12 +184,11 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
             if not left:
                 example = f"{dotted(done)}.{part}.{next(iter(item), 'size')}"
                 raise PathError(
-                    f'found the end after "{part}"; expected a key of it, such as '
-                    f"{example}{OR_OFF if done in SECTIONS else ''}"
+                    f'the end after "{part}"', f"a key of it, such as {example}{OR_OFF if done in SECTIONS else ''}"
                 )
             changed += _set(item, left, (*done, index), value, stars)
     else:
-        raise PathError(f'found "{part}" after {dotted(done)}, which is a plain value; expected no further key')
+        raise PathError(f'"{part}" after {dotted(done)}, which is a plain value', "no further key")
     return changed
 
 
@@ -186,9 +200,7 @@ def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
     ]
     found = [(index, item) for index, item, name in named if part in ("*", name)]
     if not found:
-        raise PathError(
-            f'found "{part}" after {dotted(done)}; {one_of(part, [name for _, _, name in named])}'.removesuffix(".")
-        )
+        raise PathError(f'"{part}" after {dotted(done)}', *choice(part, [name for _, _, name in named]))
     return found
 
 
@@ -207,8 +219,8 @@ def read_override(text: str) -> tuple[str, Any]:
     """
     match = OVERRIDE.fullmatch(text)
     if not match:
-        raise PathError(f'found "{text}"; expected KEY=VALUE, such as workloads.transfer.size="100 kB"')
+        raise PathError(f'"{text}"', 'KEY=VALUE, such as workloads.transfer.size="100 kB"')
     try:
         return match[1], read_value(match[2])
-    except ValueError as error:
-        raise PathError(f'found "{match[2]}" ({error}); expected a value as in a scenario file') from error
+    except UnfitError as error:
+        raise PathError(f'"{match[2]}" (found {error.problem.found})', "a value as in a scenario file") from error

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.plan import probes as planned
 from scpslab.plan.network import NetworkPlan
 from scpslab.scenario.kinds import at_keys, planned_from
 
+KINDS: Registry[type[Observer]] = Registry("probes", "scenario")
 
-class Observer(Part):
+
+class Observer(Registered, Part, registry=KINDS):
     """What a scenario says of a probe; each kind declares these keys where they stand among its own."""
 
     if TYPE_CHECKING:
@@ -69,5 +71,4 @@ class AtDirection(Observer):
         return f"{self.kind}-{self.link}-{self.direction}"
 
 
-KINDS: Registry[type[Observer]] = Registry("probes", "scenario")
 Probe = Annotated[Observer, OneOfKinds(KINDS)]

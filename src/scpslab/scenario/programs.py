@@ -74,7 +74,8 @@ def _program(path: Path) -> str:
         # holds the text.
         if path.is_symlink() or not path.is_file():
             raise UnfitError(f'no ordinary file "{path.name}" beside the scenario', expected, "Correct the name.")
-        code = path.read_bytes()[: 4 * LONGEST_TEXT + 1].decode()
+        with path.open("rb") as file:
+            code = file.read(4 * LONGEST_TEXT + 1).decode()
     except OSError as error:
         found, advice = str(error.strerror), "Change its rights."
         raise UnfitError(found, f"{expected} that can be read", advice, path.name) from error

@@ -121,11 +121,8 @@ def own_files(scenario: Scenario, cells: Iterable[Cell]) -> OwnFiles:
     Raises:
         ScenarioError: two topologies' files have the same name.
     """
-    described = list(
-        dict.fromkeys(
-            (model.topology, _values_of(scenario, model)) for model in (scenario.model, *(cell.model for cell in cells))
-        )
-    )
+    models = (scenario.model, *(cell.model for cell in cells))
+    described = dict.fromkeys((model.topology, _values_of(scenario, model)) for model in models)
     networks = [(name, dict(values)) for name, values in described if topologies.is_path(name)]
     if not networks or not isinstance(scenario.topologies, topologies.OnDisk):
         return NONE

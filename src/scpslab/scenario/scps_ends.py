@@ -8,13 +8,13 @@ from dataclasses import replace
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import Problem
 from scpslab.documents.quantities import Size
-from scpslab.plan.headers import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.plan.links import Direction
 from scpslab.plan.np import SpEnd
+from scpslab.plan.paths import Way, slowest
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import KERNEL, ScpsEnd
 from scpslab.plan.values import AxisValue
-from scpslab.plan.ways import Way, slowest
+from scpslab.plan.workloads import IP_TCP_HEADERS_BYTES, TIMESTAMP_BYTES
 from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 from scpslab.scenario.workloads import Setting, Surroundings, Traffic

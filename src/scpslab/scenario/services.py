@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.plan.network import NetworkPlan
@@ -55,7 +55,10 @@ class Site:
     number: int = 0
 
 
-class Service(Part):
+KINDS: Registry[type[Service]] = Registry("services", "scenario")
+
+
+class Service(Registered, Part, registry=KINDS):
     """What a scenario says of a service; each kind declares the keys of all with its own words, and one that scenarios
     do not name has none.
 
@@ -101,7 +104,6 @@ class Service(Part):
         return {}
 
 
-KINDS: Registry[type[Service]] = Registry("services", "scenario")
 AnyService = Annotated[Service, OneOfKinds(KINDS)]
 
 

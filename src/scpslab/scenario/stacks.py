@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator
 
-from scpslab.core.kinds import Registry
-from scpslab.core.problems import Problem
+from scpslab.core.kinds import Registered, Registry
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name
 from scpslab.plan.np import Service, Suite, overhead_bytes
@@ -115,7 +115,10 @@ class NodePlan:
         return ""
 
 
-class HostPart(Part):
+STACKS: Registry[type[HostPart]] = Registry("stacks", "scenario")
+
+
+class HostPart(Registered, Part, registry=STACKS):
     """What a scenario says of a host. A stack's own model says its name as the only choice.
 
     `image_folder`: which folder of images/ its hosts are, with `containers: docker` ("": what the host does decides).
@@ -157,9 +160,6 @@ class HostPart(Part):
         return {}
 
 
-STACKS: Registry[type[HostPart]] = Registry("stacks", "scenario")
-
-
 def stack(host: Any) -> str:
     """The stack that a host names; what is no host at all is the default stack's to refuse."""
     return str(host.get("stack", DEFAULT) if isinstance(host, dict) else getattr(host, "stack", DEFAULT))
@@ -168,7 +168,8 @@ def stack(host: Any) -> str:
 def _not_gone(host: Any) -> Any:
     """Refuses a stack of an earlier version with the reason."""
     if (name := stack(host)) in GONE:
-        raise ValueError(f"found stack {name}, {GONE[name]}")
+        why, expected = GONE[name]
+        raise UnfitError(f"stack {name}, {why}", expected)
     return host
 
 

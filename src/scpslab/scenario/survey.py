@@ -14,12 +14,11 @@ from scpslab.plan import links
 from scpslab.plan.disciplines import Queue as PlannedQueue
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
-from scpslab.plan.paths import Paths
+from scpslab.plan.paths import Paths, Way
 from scpslab.plan.places import listed
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
 from scpslab.plan.topology.routes import Address, RouteError, address, addresses, routed
-from scpslab.plan.ways import Way
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario.model import Direction, Queue, ScenarioFile
 from scpslab.scenario.stacks import NodePlan

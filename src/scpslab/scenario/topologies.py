@@ -10,25 +10,29 @@ from __future__ import annotations
 import ast
 import contextlib
 import hashlib
+import importlib.util
 import re
 import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 from scpslab import plan as plans
 from scpslab.core import units
 from scpslab.core.choices import one_of
+from scpslab.core.contents import content_of
 from scpslab.core.folders import instead_of_a_file, somebody_elses
-from scpslab.core.project import PACKAGE
+from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.seeds import ANY, DIRECTIONS
 from scpslab.plan import PlanError, schema
 from scpslab.plan.serial_links import SerialDirection
-from scpslab.plan.topology import Direction, Network, OneProduct, Parameter, Parameters, catalogue
+from scpslab.plan.topology import Direction, Network, OneProduct, Parameter, Parameters
 
+FOLDER = ROOT / "topologies"
 PAGE = "docs/write-a-topology.md"
 SUFFIX = ".py"
 # Whatever is longer is no description of a network.
@@ -90,6 +94,23 @@ def is_path(name: str) -> bool:
     return name.startswith(("./", "../", "/"))
 
 
+def names() -> list[str]:
+    """The names of the project's topologies."""
+    return sorted(file.stem for file in FOLDER.glob(f"*{SUFFIX}"))
+
+
+@cache
+def module(name: str) -> ModuleType:
+    """The module of one of the project's topologies: PARAMETERS and describe. Raises KeyError for an unknown name."""
+    path = FOLDER / f"{name}{SUFFIX}"
+    spec = importlib.util.spec_from_file_location(f"scpslab_topologies.{name}", path)
+    if not path.is_file() or spec is None or spec.loader is None:
+        raise KeyError(name)
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
 def of_the_project(name: str, folder: Path) -> Topology:
     """A topology of topologies/.
 
@@ -97,20 +118,20 @@ def of_the_project(name: str, folder: Path) -> Topology:
         TopologyError: there is none of that name.
     """
     try:
-        module = catalogue.module(name)
+        found = module(name)
     except KeyError:
         beside = f" For your own file, write ./{name}{SUFFIX}." if (folder / f"{name}{SUFFIX}").is_file() else ""
-        raise TopologyError(f'found "{name}"; {one_of(name, catalogue.names())}{beside}') from None
+        raise TopologyError(f'found "{name}"; {one_of(name, names())}{beside}') from None
     began_as = DIRECTIONS.get(name, {})
 
     def describe(values: Values) -> Network:
-        network: Network = module.describe(dict(values))
+        network: Network = found.describe(dict(values))
         for link in network.all_links if began_as else ():
             there, back = ((link.name, direction.name) for direction in link.directions)
             network.streams[there], network.streams[back] = began_as.get(link.name, began_as[ANY])
         return network
 
-    return Topology(module.PARAMETERS, describe)
+    return Topology(found.PARAMETERS, describe)
 
 
 class NoOwn(Topologies):
@@ -227,11 +248,7 @@ def _read(path: Path) -> bytes:
     try:
         found = instead_of_a_file(path)
         if not found and path.is_file():
-            with path.open("rb") as file:
-                source = file.read(LARGEST_BYTES + 1)
-            if len(source) <= LARGEST_BYTES:
-                return source
-            found = f"a file of more than {LARGEST_BYTES} bytes"
+            return content_of(path, LARGEST_BYTES)
     except (OSError, ValueError) as error:
         raise TopologyError(
             f"{path}: found {getattr(error, 'strerror', None) or error}; expected a topology. Correct the path."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from scpslab.core.kinds import Registry
+from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import Problem
 from scpslab.core.seeds import stream, uniform
@@ -15,8 +15,7 @@ from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
 from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
-from scpslab.plan.paths import Paths
-from scpslab.plan.ways import Way
+from scpslab.plan.paths import Paths, Way
 from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 
@@ -32,6 +31,12 @@ def timeout_key(default: str, event: str = "the transfer is given up") -> Any:
     return key(default, says=f"Time after which {event}; the cell then counts as incomplete.", example=default)
 
 
+MODE = key(
+    "active",
+    says="Which end opens the data connection: active: the server (PORT, as with programs of the period); "
+    "passive: the client.",
+    example="passive",
+)
 REQUIRED = key(
     True,
     says="Whether the cell waits for the workload, and is incomplete if the workload does not complete.",
@@ -39,7 +44,10 @@ REQUIRED = key(
 )
 
 
-class Traffic(Part):
+KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
+
+
+class Traffic(Registered, Part, registry=KINDS):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
     `is_load`: others are measured under it; a host that does nothing else has the image of generators.
@@ -216,5 +224,4 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
         yield Problem((key,), found, "none", "Remove the key; settings of SCPS-TP belong to the host.")
 
 
-KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
 Workload = Annotated[Traffic, OneOfKinds(KINDS)]

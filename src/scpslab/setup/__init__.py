@@ -9,12 +9,11 @@ builders in tools/build); packed.py is about wheels that carry them; trust.py ab
 from scpslab.setup.images import (
     Images,
     Program,
-    Say,
     cache_dir,
     ensure,
     ensure_appliance,
     ensure_stack,
     ensure_tools,
-    silent,
     system_cache,
 )
+from scpslab.setup.job import Job, Say, silent

@@ -13,17 +13,18 @@ import math
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import Any, TypedDict
 
 from scpslab.core import project
 from scpslab.core.digests import digest_of
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.setup import packed, published, recipes, trust
+from scpslab.setup.job import Job, Say, silent
 from scpslab.setup.recipes import built_by, files_of
 
 PROJECT = project.ROOT
@@ -36,17 +37,6 @@ SYSTEM_CACHE = "SCPSLAB_SYSTEM_CACHE"
 MADE = "made.json"
 # User-Mode Linux exists for no other.
 LAB_KERNEL_MACHINE = "x86_64"
-
-
-class Say(Protocol):
-    """Hears a line about what is done. `is_under_way`: the work has begun, and another line says how it ended."""
-
-    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
-        """Takes the line."""
-
-
-def silent(text: str, /, *, is_under_way: bool = False) -> None:
-    """Hears nothing."""
 
 
 @dataclass(frozen=True)
@@ -230,6 +220,33 @@ def ensure(say: Say, with_docker: bool = False) -> Images:
     return Images(products["kernel"], boot, products["tools"], hashlib.sha256(every.encode()).hexdigest()[:16])
 
 
+def ensure_guest(say: Say) -> Program:
+    """Finds the guest image in the cache, or builds it.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    with writing() as cache:
+        path = _have(GUEST, cache, say)
+        return Program(path, _content_hash(path)[:16])
+
+
+def ensure_boot_with(say: Say, layers: Mapping[str, Path], *, with_docker: bool = False) -> tuple[Path, str]:
+    """A boot folder that has further layers over the guest image, each by its name in images/guest/tools/init.c, and a
+    hash of the layers' bytes.
+
+    Raises:
+        CapabilityError: as `ensure`.
+    """
+    with writing() as cache:
+        parts = (GUEST, DOCKER) if with_docker else (GUEST,)
+        images = {f"{part.name}.erofs": _have(part, cache, say) for part in parts}
+        images |= {f"{name}.erofs": layer for name, layer in layers.items()}
+        boot = _boot_dir(cache, _have(TOOLS, cache, say), images)
+        every = "".join(_content_hash(layer) for layer in layers.values())
+    return boot, hashlib.sha256(every.encode()).hexdigest()[:16]
+
+
 def ensure_stack(say: Say, machine: str = LAB_KERNEL_MACHINE) -> Program:
     """Finds the `scps` program in the cache, or builds it.
 
@@ -375,7 +392,7 @@ def _build(part: Built, cache: Path, say: Say) -> Path:
         log = cache / f"{part.name}.log"
         log.write_bytes(b"")
         say(f"{part.title}: building, once for all clones (log: {log})")
-        job = recipes.builder("job").Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
+        job = Job(part.title, PROJECT / part.recipe, work / part.product, log, say)
         try:
             part.build(job)
             _content_hash(job.target)
@@ -463,7 +480,7 @@ def _boot_dir(cache: Path, programs: Path, images: dict[str, Path]) -> Path:
     """
 
     def fill(work: Path) -> None:
-        for folder in ("lower", "docker", "mnt"):
+        for folder in ("lower", "docker", "pack", "programs", "mnt"):
             (work / folder).mkdir()
         shutil.copy2(programs / "init", work / "init")
         for name, image in images.items():

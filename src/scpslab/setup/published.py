@@ -87,16 +87,9 @@ def judge(title: str, made: Entry, differs: list[str], entries: list[Entry]) -> 
         return Judgement(None, f"{title}: nothing published for this recipe")
     if any(entry.sha256 == made.sha256 for entry in there):
         return Judgement(True, f"{title}: as published")
-    others = " or ".join(entry.tools for entry in there)
-    cause = (
-        f"made with {made.tools}, the published one with {others}"
-        if made.tools not in {entry.tools for entry in there}
-        else "from the same versions"
-    )
-    return Judgement(
-        False,
-        (
-            f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}; "
-            "results may differ from the published ones"
-        ),
-    )
+    others = [entry.tools for entry in there]
+    cause = f"made with {made.tools}, the published one with {' or '.join(others)}"
+    if made.tools in others:
+        cause = "from the same versions"
+    found = f"{title}: SHA-256 {made.sha256[:12]} is not the published {there[0].sha256[:12]}: {cause}"
+    return Judgement(False, f"{found}; results may differ from the published ones")

@@ -34,31 +34,21 @@ def appliance_source(folder: Path) -> Path:
 
 def stack_files(folder: Path) -> list[Path]:
     """The source files of the `scps` program, without tests and benches."""
-    return sorted(
-        [
-            folder / "Cargo.toml",
-            folder / "Cargo.lock",
-            *folder.glob("crates/*/Cargo.toml"),
-            *folder.glob("crates/*/src/**/*.rs"),
-        ]
-    )
+    crates = (*folder.glob("crates/*/Cargo.toml"), *folder.glob("crates/*/src/**/*.rs"))
+    return sorted([folder / "Cargo.toml", folder / "Cargo.lock", *crates])
 
 
 def docker_files(root: Path) -> list[Path]:
     """The files of the recipe of Docker for guests: those of the images of nodes, and of the programs in them."""
-    images = [
-        file
-        for folder in (root / "images").iterdir()
-        if folder.is_dir() and folder.name not in NO_NODES
-        for file in folder.rglob("*")
-    ]
-    files = [
-        *images,
+    nodes = (folder for folder in (root / "images").iterdir() if folder.is_dir() and folder.name not in NO_NODES)
+    of_nodes = (file for folder in nodes for file in folder.rglob("*"))
+    of_guest = (
         *(root / DOCKER_RECIPE).iterdir(),
         *(root / "images/guest/tools").glob("*"),
         root / "tools/build-images",
-    ]
-    return sorted([*(file for file in files if file.is_file()), *stack_files(root / "stack")])
+    )
+    files = (file for file in (*of_nodes, *of_guest) if file.is_file())
+    return sorted([*files, *stack_files(root / "stack")])
 
 
 def builder(module: str) -> Any:

@@ -15,9 +15,10 @@ from scpslab.analysis import figures
 from scpslab.cli.options import Jobs, check_out
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_summary, table_console
-from scpslab.cli.terminal import harmless, printable, warn
+from scpslab.cli.terminal import printable, warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.scratch import replace_bytes
 from scpslab.running import RunOptions
 from scpslab_course.cli import AnAssignment, now

@@ -12,8 +12,9 @@ import typer
 from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
-from scpslab.cli.terminal import harmless, printable, warn
+from scpslab.cli.terminal import printable, warn
 from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from scpslab.cli.options import Jobs, check_out, choice
-from scpslab.cli.terminal import harmless, printable, warn
+from scpslab.cli.terminal import printable, warn
 from scpslab.core.errors import FAILED_EXIT, UsageError
+from scpslab.core.harmless import harmless
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
@@ -22,8 +23,7 @@ from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status, file_names
-from scpslab_course.grading.leaderboard import write_leaderboard
-from scpslab_course.grading.review import review_folder, write_review
+from scpslab_course.grading.review import review_folder, write_leaderboard, write_review
 
 OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."

@@ -19,17 +19,19 @@ from typing import Annotated, Any, Literal
 
 from scpslab.core import strict_json, units
 from scpslab.core.choices import one_of
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
+from scpslab.core.problems import Problem
 from scpslab.documents import Form, KeyPath, Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import content_of, read_content
+from scpslab.documents.yaml_lines import read_content
 from scpslab.plan import schema
-from scpslab.plan.schema import Kinds, PlanError, Range, Scalar
+from scpslab.plan.schema import Kinds, Part, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
 from scpslab_course.course import model
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, Marking
-from scpslab_course.course.formulas import FormulaError, Rows, Value, advised
+from scpslab_course.course.formulas import FormulaError, Rows, Value
 from scpslab_course.course.model import Answer, AssignmentFile, MarkedChoice, MarkedNumber, Prediction
 from scpslab_course.course.variant import Variant
 
@@ -92,8 +94,8 @@ def interval(given: object, unit: str) -> tuple[float, float]:
     Raises:
         GivenError: no interval, or one that is upside down or not above 0.
     """
-    first, between, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
-    if not between or BETWEEN in second:
+    first, _, second = given.partition(BETWEEN) if isinstance(given, str) else ("", "", "")
+    if not first.strip() or not second.strip() or BETWEEN in second:
         raise GivenError(f"found {_said(given)}; expected LOW{BETWEEN}HIGH, such as 10{BETWEEN}20 {unit}".rstrip())
     begins, ends = (NUMBER.fullmatch(text.strip()) for text in (first, second))
     if begins is not None and ends is not None and bool(begins[2]) != bool(ends[2]):
@@ -187,11 +189,15 @@ class Answers:
     given: Mapping[str, Any]
     places: Places
 
-    def complaints(self, file: AssignmentFile) -> Iterator[str]:
-        """What is wrong with the form of the answers; nothing about whether they are right."""
+    def strange(self, file: AssignmentFile) -> Iterator[str]:
+        """The names that are no questions."""
         for name in self.given:
             if name not in file.answers:
                 yield f'{self.places.of((name,))}: found "{name}", which is no question; {one_of(name, file.answers)}'
+
+    def complaints(self, file: AssignmentFile) -> Iterator[str]:
+        """What is wrong with the form of the answers; nothing about whether they are right."""
+        yield from self.strange(file)
         for name, asked in file.answers.items():
             if said := complaint(asked, self.given.get(name)):
                 yield f"{self.places.of((name,))}: {said}"
@@ -266,8 +272,7 @@ def asked_in(asked: Answer | Prediction) -> Iterator[str]:
         yield from (f"  {word}: {meaning}" for word, meaning in asked.choices.items())
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mistake:
+class Mistake(Part):
     """A number or word that a common mistake gives, the share of the points for it, and what the student reads."""
 
     value: Annotated[float | str, Scalar()]
@@ -275,8 +280,7 @@ class Mistake:
     comment: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
-class NearEnough:
+class NearEnough(Part):
     """A distance from the right number, the share of the points up to there, and what the student reads."""
 
     distance: Annotated[float, Range(0)]
@@ -284,8 +288,7 @@ class NearEnough:
     comment: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightNumber:
+class RightNumber(Part):
     """The right number in the unit of the question; `distance` is near enough for all points."""
 
     kind: Literal["number"]
@@ -295,8 +298,7 @@ class RightNumber:
     wrong: tuple[Mistake, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightWord:
+class RightWord(Part):
     """The right word."""
 
     kind: Literal["choice"]
@@ -307,8 +309,7 @@ class RightWord:
 Right = Annotated[RightNumber | RightWord, Kinds("kind", {"number": RightNumber, "choice": RightWord})]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RightLines:
+class RightLines(Part):
     """The right values of a column of a CSV file, by those of the column that tells lines apart."""
 
     key: PlainText
@@ -316,8 +317,7 @@ class RightLines:
     values: dict[PlainText, PlainText]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Expected:
+class Expected(Part):
     """True values of the predictions, right answers, and right lines of deliverables, by name.
 
     Texts have none: a person marks them.
@@ -345,24 +345,25 @@ class Evaluation:
         try:
             return self.marking.formulas[at].value(self.parameters, self.rows)
         except FormulaError as error:
-            raise self._wrong(at, advised(error, "Correct the formula, or the ranges of the variant.")) from error
+            advice = "Correct the formula, or the ranges of the variant."
+            raise self.marking.places.error([error.at(at, advice)]) from error
 
     def number(self, at: KeyPath) -> float:
         """The same; the value must be a number."""
         value = self.value(at)
         if isinstance(value, str):
-            raise self._wrong(at, f'found the text "{value}"; expected a number. Correct the formula.')
+            raise self._wrong(at, f'the text "{value}"', "a number")
         return value
 
     def word(self, at: KeyPath, choices: Mapping[str, str]) -> str:
         """The same; the value must be one of the choices."""
         value = self.value(at)
         if value not in choices:
-            raise self._wrong(at, f'found "{value}"; expected one of {", ".join(choices)}. Correct the formula.')
+            raise self._wrong(at, f'"{value}"', f"one of {', '.join(choices)}")
         return str(value)
 
-    def _wrong(self, at: KeyPath, said: str) -> ScenarioError:
-        return self.marking.places.error([(at, said)])
+    def _wrong(self, at: KeyPath, found: str, expected: str) -> ScenarioError:
+        return self.marking.places.error([Problem(at, found, expected, "Correct the formula.")])
 
 
 def expected(assignment: Assignment, marking: Marking, parameters: Mapping[str, AxisValue], rows: Rows) -> Expected:
@@ -409,8 +410,8 @@ def _right_lines(evaluation: Evaluation, name: str) -> RightLines:
     at: KeyPath = ("lines", name)
     keys, values = (str(evaluation.value((*at, part))).split() for part in ("keys", "expected"))
     if len(keys) != len(values):
-        said = f"found {len(keys)} keys and {len(values)} values; expected as many. Correct a formula."
-        raise evaluation.marking.places.error([(at, said)])
+        problem = Problem(at, f"{len(keys)} keys and {len(values)} values", "as many", "Correct a formula.")
+        raise evaluation.marking.places.error([problem])
     one = evaluation.marking.file.lines[name]
     return RightLines(key=one.by, column=one.column, values=dict(zip(keys, values, strict=True)))
 
@@ -432,8 +433,7 @@ def _right_number(evaluation: Evaluation, at: KeyPath, marked: MarkedNumber) -> 
     return RightNumber(kind="number", value=right, distance=enough, partial=tuple(near), wrong=wrong)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Practice:
+class Practice(Part):
     """The file."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice, one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import is_name
+from scpslab.core.problems import Problem
 from scpslab.core.project import ROOT
-from scpslab.documents import Complaint, Form, KeyPath, Places, load, read
+from scpslab.documents import Form, KeyPath, Places, load, read
 from scpslab.documents.quantities import AxisValue
 from scpslab.plan.programs import is_program_name
 from scpslab.scenario.load import Scenario
@@ -21,7 +22,7 @@ from scpslab.scenario.load import load as load_scenario
 from scpslab.scenario.model import FORM as SCENARIO_FORM
 from scpslab.scenario.programs import read_program
 from scpslab_course.course import model
-from scpslab_course.course.formulas import OF_RESULTS, FormulaError, advised, parse
+from scpslab_course.course.formulas import OF_RESULTS, FormulaError, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
 from scpslab_course.course.model import (
     FILE,
@@ -42,18 +43,18 @@ FORM = Form("an assignment", "kind, title, goals, scenarios, answers", PAGE)
 MARKING_FORM = Form("a marking", "kind, answers, difficulty", PAGE)
 
 
-def _unless_known(at: KeyPath, word: str, known: Iterable[str], which: str = "") -> Iterator[Complaint]:
+def _unless_known(at: KeyPath, word: str, known: Iterable[str], which: str = "") -> Iterator[Problem]:
     """A complaint about a word that is none of the known ones."""
     if word not in (names := list(known)):
-        yield at, f'found "{word}"{which}; {one_of(word, names)}'
+        yield Problem(at, f'"{word}"{which}', *choice(word, names))
 
 
-def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
+def problems(file: AssignmentFile, folder: Path) -> Iterator[Problem]:
     """Errors between the parts of assignment.yaml, and scenarios that are not beside it."""
     for index, name in enumerate(file.scenarios):
         if not (folder / f"{name}{SCENARIO_SUFFIX}").is_file():
             known = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name != FILE)
-            yield ("scenarios", index), f'found no file "{name}{SCENARIO_SUFFIX}" beside it; {one_of(name, known)}'
+            yield Problem(("scenarios", index), f'no file "{name}{SCENARIO_SUFFIX}" beside it', *choice(name, known))
     for name, trial in file.trials.items():
         yield from _problems_of_trial(("trials", name), trial, file, folder, file.scenarios)
     settable = (*file.scenarios, *(trial.scenario for trial in file.trials.values()))
@@ -62,49 +63,49 @@ def problems(file: AssignmentFile, folder: Path) -> Iterator[Complaint]:
         for scenario in prediction.before:
             yield from _unless_known(("predictions", name, "before"), scenario, file.scenarios)
         if name in file.answers:
-            yield ("predictions", name), "found the name of an answer; expected another one. Rename the prediction."
+            yield Problem(("predictions", name), "the name of an answer", "another one", "Rename the prediction.")
     own = [deliverable.file for deliverable in file.deliverables]
     for index, deliverable in enumerate(own):
         if deliverable in own[:index]:
-            yield ("deliverables", index), f'found "{deliverable}" a second time; expected it once. Remove one.'
+            yield Problem(("deliverables", index), f'"{deliverable}" a second time', "it once", "Remove one.")
 
 
 def _problems_of_trial(
     at: KeyPath, trial: Trial, file: AssignmentFile, folder: Path, taken: Sequence[str] = ()
-) -> Iterator[Complaint]:
+) -> Iterator[Problem]:
     """What is wrong with a trial whose scenario is in a folder, and none of those that are `taken`."""
     if trial.scenario in taken:
-        said = "which students run themselves; expected another one. Make a scenario for the trial."
-        yield (*at, "scenario"), f'found "{trial.scenario}", {said}'
+        found = f'"{trial.scenario}", which students run themselves'
+        yield Problem((*at, "scenario"), found, "another one", "Make a scenario for the trial.")
     known = [deliverable.file for deliverable in file.deliverables]
     yield from _unless_known((*at, "file"), trial.file, known, ", which is no deliverable")
     path = folder / f"{trial.scenario}{SCENARIO_SUFFIX}"
     if not path.is_file():
         others = sorted(path.stem for path in folder.glob(f"*{SCENARIO_SUFFIX}") if path.name not in (FILE, MARKING))
-        yield (*at, "scenario"), f'found no file "{path.name}" in {folder.name}; {one_of(trial.scenario, others)}'
+        yield Problem((*at, "scenario"), f'no file "{path.name}" in {folder.name}', *choice(trial.scenario, others))
     elif trial.file not in (programs := programs_of(path)):
         found = f"the programs {', '.join(programs)}" if programs else "no workload of kind policy or transport"
-        expected = f"expected one with {trial.file}. Correct the scenario."
-        yield (*at, "scenario"), f"found {found} in {path.name}; {expected}"
+        found, expected = f"{found} in {path.name}", f"one with {trial.file}"
+        yield Problem((*at, "scenario"), found, expected, "Correct the scenario.")
     names = (*file.variant, *(trial.variant if isinstance(trial, HiddenTrial) else ()))
     yield from _read_formula({}, (*at, "share"), trial.share, names, [trial.scenario])
 
 
 def _read_formula(
     formulas: dict[KeyPath, ReadFormula], at: KeyPath, source: str, names: Collection[str], scenarios: Sequence[str]
-) -> Iterator[Complaint]:
+) -> Iterator[Problem]:
     """Reads a formula over the parameters of these names and the results of these scenarios to its place among
     `formulas`.
     """
     try:
         formulas[at] = parse(source, names)
     except FormulaError as error:
-        yield at, advised(error, "Correct the formula.")
+        yield error.at(at, "Correct the formula.")
         return
     for name, (scenario, *_) in ((name, arguments or (None,)) for name, arguments in formulas[at].calls):
         if name in OF_RESULTS and scenario not in scenarios:
-            said = f"whose first argument is no scenario; {one_of(scenario, scenarios)}"
-            yield at, f"found {name}({scenario!r}, …), {said}"
+            found = f"{name}({scenario!r}, …), whose first argument is no scenario"
+            yield Problem(at, found, *choice(scenario, scenarios))
 
 
 def programs_of(scenario: Path) -> list[str]:
@@ -122,7 +123,7 @@ def _programs_in(data: object) -> Iterator[str]:
 
 def _problems_of_variant(
     at: KeyPath, variant: Mapping[str, model.Parameter], known: Sequence[str]
-) -> Iterator[Complaint]:
+) -> Iterator[Problem]:
     """What is wrong with parameters that set values of the known scenarios."""
     above: list[str] = []
     for name, parameter in variant.items():
@@ -132,18 +133,18 @@ def _problems_of_variant(
             else:
                 parameter.value_at(-1)
         except (model.DrawError, FormulaError) as error:
-            yield (*at, name), advised(error, "Correct the parameter.")
+            yield error.at((*at, name), "Correct the parameter.")
         if isinstance(parameter, model.Choice) and len({type(value) for value in parameter.values}) > 1:
-            said = "found values of several types; expected numbers alone, or texts alone. Write them alike."
-            yield (*at, name, "values"), said
+            expected = "numbers alone, or texts alone"
+            yield Problem((*at, name, "values"), "values of several types", expected, "Write them alike.")
         for target in parameter.set:
             only = model.split_target(target)[0]
             if only and only not in known:
-                yield (*at, name, "set"), f'found "{target}"; {one_of(only, known)}'
+                yield Problem((*at, name, "set"), f'"{target}"', *choice(only, known))
         above.append(name)
 
 
-def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Iterator[Complaint]:
+def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Iterator[Problem]:
     """Where marking.yaml, which is in this folder, does not fit assignment.yaml."""
     yield from _names_that_differ("predictions", file.predictions, marking.predictions)
     yield from _names_that_differ("answers", file.answers, marking.answers)
@@ -158,7 +159,7 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
         yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
     for name, trial in marking.trials.items():
         if name in file.trials:
-            yield ("trials", name), f"found the name of a trial of {FILE}; expected another one. Rename the trial."
+            yield Problem(("trials", name), f"the name of a trial of {FILE}", "another one", "Rename the trial.")
         yield from _problems_of_trial(("trials", name), trial, file, folder)
         yield from _problems_of_variant(("trials", name, "variant"), trial.variant, (trial.scenario,))
     for name, points in files.items():
@@ -169,25 +170,25 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
     yield from _unlike_sum(("write_up",), marking.write_up, file.write_up_points if file.write_up else 0)
 
 
-def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mapping[str, object]) -> Iterator[Complaint]:
+def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mapping[str, object]) -> Iterator[Problem]:
     for name in marked:
         yield from _unless_known((section, name), name, asked, f", which {FILE} does not ask")
     for name in asked:
         if name not in marked:
-            yield (section,), f'found nothing for "{name}"; expected how it is marked. Add it.'
+            yield Problem((section,), f'nothing for "{name}"', "how it is marked", "Add it.")
 
 
-def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Complaint]:
+def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Problem]:
     fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
     yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
     if isinstance(scoring, model.LogRatio | model.Distance) and scoring.zero <= scoring.full:
-        said = f"found {scoring.zero:g}, not above full ({scoring.full:g}); expected more. Correct the values."
-        yield (*at, "zero"), said
+        found = f"{scoring.zero:g}, not above full ({scoring.full:g})"
+        yield Problem((*at, "zero"), found, "more", "Correct the values.")
 
 
-def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Complaint]:
+def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Problem]:
     if marked.kind != answer.kind:
-        yield (*at, "kind"), f'found "{marked.kind}"; expected {answer.kind}, which {FILE} says. Correct the word.'
+        yield Problem((*at, "kind"), f'"{marked.kind}"', f"{answer.kind}, which {FILE} says", "Correct the word.")
     elif marked.kind == "text":
         yield from _unlike_sum((*at, "rubric"), marked.rubric, answer.points)
     elif marked.kind == "choice" and isinstance(answer, model.ChoiceAnswer):
@@ -197,11 +198,11 @@ def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator
 
 def _unlike_sum(
     at: KeyPath, rubric: Sequence[model.Item], points: float, others: Sequence[Trial | model.Lines] = ()
-) -> Iterator[Complaint]:
+) -> Iterator[Problem]:
     found = sum(item.points for item in (*rubric, *others))
     if abs(found - points) > 1e-9:
         where = "the rubric, the trials and the lines" if others else "the rubric"
-        yield at, f"found {found:g} points in {where}; expected {points:g}, as in {FILE}. Correct one of the two."
+        yield Problem(at, f"{found:g} points in {where}", f"{points:g}, as in {FILE}", "Correct one of the two.")
 
 
 def sources(file: MarkingFile) -> Iterator[tuple[KeyPath, str]]:
@@ -275,7 +276,7 @@ class Assignment:
             parameter = self.file.variant[error.name]
             formula = f" {parameter.value!r}" if isinstance(parameter, Formula) else ""
             advice = f"Correct the formula{formula}, or the parameters that it reads."
-            raise self.places.error([(("variant", error.name, "value"), advised(error, advice))]) from error
+            raise self.places.error([error.at(("variant", error.name, "value"), advice)]) from error
 
     def check_settings(self, parameters: Mapping[str, AxisValue]) -> None:
         """Holds what a variant sets against the scenarios that students run.
@@ -367,8 +368,8 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
     assignment = Assignment(name or folder.resolve().name, folder, file, places)
     wrong = list(problems(file, folder))
     if not is_name(assignment.name):
-        expected = "expected a name of letters, digits, - and _. Rename the folder."
-        wrong.append(((), f'found the folder "{assignment.name}"; {expected}'))
+        expected = "a name of letters, digits, - and _"
+        wrong.append(Problem((), f'the folder "{assignment.name}"', expected, "Rename the folder."))
     if wrong:
         raise places.error(wrong)
     return assignment

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, some_of
 from scpslab.core.names import shown
-from scpslab.documents.yaml_lines import content_of
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab_course.course import answers
@@ -125,9 +125,8 @@ def _answers(workspace: Workspace) -> Iterator[Finding]:
         said = f"found {error.strerror}; expected your answers" if isinstance(error, OSError) else str(error)
         yield Finding(MISSING, answers.FILE, said, holds=isinstance(error, ScenarioError))
         return
-    for said in written.complaints(workspace.assignment.file):
-        if "which is no question" in said:
-            yield Finding(LOOK, answers.FILE, said)
+    for said in written.strange(workspace.assignment.file):
+        yield Finding(LOOK, answers.FILE, said)
     right = read_practice(workspace.assignment).expected.answers if workspace.variant.is_practice else {}
     for name, asked in workspace.assignment.file.answers.items():
         what, given = f"answer {name}", written.given.get(name)

@@ -22,19 +22,21 @@ from pydantic import AfterValidator
 
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import content_of, text_of, written
+from scpslab.documents.yaml_lines import text_of, written
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment, load_marking
 from scpslab_course.course.formulas import Rows as ResultRows
-from scpslab_course.course.model import Band, Whose
+from scpslab_course.course.model import DifficultyBand, Whose
 from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
 from scpslab_course.course.workspace import handed_out
 
@@ -201,7 +203,7 @@ def _wrong_students(students: Sequence[tuple[int, Student]]) -> Iterator[tuple[i
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     if wrong := next((name for name in names if names.count(name) > 1 or not is_name(name)), None):
-        raise ValueError(f"found {shown(wrong)}; expected names of assignments, each once, and no paths")
+        raise UnfitError(shown(wrong), "names of assignments, each once, and no paths")
     return names
 
 
@@ -328,7 +330,7 @@ def draw_within_bands(
     difficulty = marking.file.difficulty
     if difficulty is None:
         return 0, assignment.drawn(secret.draw_key, whose, 0)
-    places: dict[KeyPath, Band] = {
+    places: dict[KeyPath, DifficultyBand] = {
         ("difficulty", "bands", index, "value"): band for index, band in enumerate(difficulty.bands)
     }
     # Bands over parameters alone cost nothing: they come first.
@@ -341,15 +343,15 @@ def draw_within_bands(
         for at in order:
             if marking.needs_results(at) and not rows:
                 rows = reference(assignment, parameters, read)
-            if not places[at].holds(Evaluation(marking, parameters, rows).number(at)):
+            if not places[at].includes(Evaluation(marking, parameters, rows).number(at)):
                 refused[places[at].name] += 1
                 break
         else:
             return attempt, parameters
     counts = ", ".join(f"{name} refused {count}" for name, count in refused.most_common())
-    found = f"found no variant for {whose.student} within {difficulty.attempts} attempts ({counts})"
-    said = f"{found}; expected one inside all bands. Widen a band, or the ranges."
-    raise marking.places.error([(("difficulty",), said)])
+    found = f"no variant for {whose.student} within {difficulty.attempts} attempts ({counts})"
+    problem = Problem(("difficulty",), found, "one inside all bands", "Widen a band, or the ranges.")
+    raise marking.places.error([problem])
 
 
 def plan_issue(

@@ -23,7 +23,8 @@ from itertools import pairwise
 from types import MappingProxyType
 
 from scpslab.core import units
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
+from scpslab.core.problems import UnfitError
 from scpslab.documents.quantities import AxisValue
 
 Value = float | str
@@ -62,16 +63,8 @@ MATHEMATICS: dict[str, Function] = {
 NAMES = (*MATHEMATICS, *OF_RESULTS)
 
 
-class FormulaError(ValueError):
-    """A formula that is none, or that has no value here; the message says what was found and expected, and sometimes
-    what to do.
-    """
-
-
-def advised(error: ValueError, advice: str) -> str:
-    """The message of an error, and what to do unless it says so itself."""
-    said = str(error)
-    return said if said.endswith((".", "?")) else f"{said}. {advice}"
+class FormulaError(UnfitError):
+    """A formula that is none, or that has no value here."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +98,11 @@ class Formula:
         except FormulaError:
             raise
         except (ArithmeticError, ValueError, TypeError) as error:
-            raise FormulaError(f"found no value of {self.source!r} ({error}); expected a number or a text") from error
+            raise FormulaError(f"no value of {self.source!r} ({error})", "a number or a text") from error
         if isinstance(value, str):
             return value
         if isinstance(value, bool) or not isinstance(value, float | int) or not math.isfinite(value):
-            raise FormulaError(f"found the value {value!r} of {self.source!r}; expected a finite number or a text")
+            raise FormulaError(f"the value {value!r} of {self.source!r}", "a finite number or a text")
         return float(value)
 
 
@@ -126,16 +119,16 @@ def parse(source: str, names: Collection[str]) -> Formula:
         FormulaError: what is wrong with it.
     """
     if len(source) > LONGEST:
-        raise FormulaError(f"found a formula of {len(source)} characters; expected at most {LONGEST}")
+        raise FormulaError(f"a formula of {len(source)} characters", f"at most {LONGEST}")
     try:
         tree = ast.parse(source.strip(), mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         said = getattr(error, "msg", None) or "no expression"
-        raise FormulaError(f'found "{source}" ({said}); expected a formula such as "rate * delay / 8"') from error
+        raise FormulaError(f'"{source}" ({said})', 'a formula such as "rate * delay / 8"') from error
     nodes = list(ast.walk(tree))
     if len(nodes) > MOST_NODES or _depth(tree) > DEEPEST:
         most = f"at most {MOST_NODES}, nested at most {DEEPEST} deep"
-        raise FormulaError(f"found a formula of {len(nodes)} parts; expected {most}")
+        raise FormulaError(f"a formula of {len(nodes)} parts", most)
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
         _check(node, names, is_called=id(node) in called)
@@ -144,20 +137,20 @@ def parse(source: str, names: Collection[str]) -> Formula:
 
 def _check(node: ast.AST, names: Collection[str], *, is_called: bool) -> None:
     if not isinstance(node, ALLOWED):
-        raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
+        raise FormulaError(f"{type(node).__name__} in a formula", GRAMMAR)
     if isinstance(node, ast.Constant):
         if isinstance(node.value, bool) or not isinstance(node.value, int | float | str):
-            raise FormulaError(f"found {node.value!r} in a formula; expected a number or a text")
+            raise FormulaError(f"{node.value!r} in a formula", "a number or a text")
         if isinstance(node.value, int | float) and not abs(node.value) <= sys.float_info.max:
-            raise FormulaError("found a number beyond all bounds; expected a finite one")
+            raise FormulaError("a number beyond all bounds", "a finite one")
     elif isinstance(node, ast.Call):
         if not isinstance(node.func, ast.Name) or node.keywords:
             example = 'mean("transfer", "transfer_s", "stack=cubic")'
-            raise FormulaError(f"found a call with a keyword or of no plain name; expected one such as {example}")
+            raise FormulaError("a call with a keyword or of no plain name", f"one such as {example}")
         if node.func.id not in NAMES:
-            raise FormulaError(f'found the function "{node.func.id}"; {one_of(node.func.id, sorted(NAMES))}')
+            raise FormulaError(f'the function "{node.func.id}"', *choice(node.func.id, sorted(NAMES)))
     elif isinstance(node, ast.Name) and not is_called and node.id not in names:
-        raise FormulaError(f'found the name "{node.id}"; {one_of(node.id, sorted(names))}')
+        raise FormulaError(f'the name "{node.id}"', *choice(node.id, sorted(names)))
 
 
 def _depth(node: ast.AST) -> int:
@@ -193,20 +186,20 @@ def _value(node: ast.expr, names: Mapping[str, Value], functions: Mapping[str, F
             compared = [of(item) for item in (left, *rights)]
             result = all(OPERATIONS[type(op)](*pair) for op, pair in zip(ops, pairwise(compared), strict=True))
         case _:
-            raise FormulaError(f"found {type(node).__name__} in a formula; expected {GRAMMAR}")
+            raise FormulaError(f"{type(node).__name__} in a formula", GRAMMAR)
     return result
 
 
 def _combined(kind: type[ast.operator], left: Value | bool, right: Value | bool) -> Value:
     result = OPERATIONS[kind](_number(left), _number(right))
     if isinstance(result, complex):
-        raise FormulaError("found the root of a negative number; expected a real one")
+        raise FormulaError("the root of a negative number", "a real one")
     return result
 
 
 def _number(value: Value | bool) -> float:
     if isinstance(value, str):
-        raise FormulaError(f"found the text {value!r} where a number is meant; expected a number")
+        raise FormulaError(f"the text {value!r} where a number is meant", "a number")
     return float(value)
 
 
@@ -248,8 +241,8 @@ def functions(rows: Rows) -> dict[str, Function]:
     def nth(scenario: Value, column: Value, number: Value, *where: Value) -> Value:
         words = _words(taken(scenario, *where), column)
         if isinstance(number, str) or not 1 <= number <= len(words):
-            found = f"found no word {number} among the {len(words)} of {column} in {scenario}"
-            raise FormulaError(f"{found}; expected a number from 1 to {len(words)}")
+            found = f"no word {number} among the {len(words)} of {column} in {scenario}"
+            raise FormulaError(found, f"a number from 1 to {len(words)}")
         return words[int(number) - 1]
 
     return {
@@ -278,32 +271,31 @@ def _is_completed(row: Row) -> bool:
 
 def _cells(rows: Rows, scenario: Value, where: tuple[Value, ...]) -> list[Row]:
     if scenario not in rows:
-        raise FormulaError(f'found the scenario "{scenario}" without results; {one_of(scenario, rows)}')
+        raise FormulaError(f'the scenario "{scenario}" without results', *choice(scenario, rows))
     rows_left = list(rows[str(scenario)])
     for condition in where:
         axis, equals, value = str(condition).partition("=")
         if not equals or (rows_left and axis not in rows_left[0]):
             known = list(rows[str(scenario)][0])[:12] if rows[str(scenario)] else []
-            expected = f"expected AXIS=VALUE with an axis of {scenario}, such as {', '.join(known)}"
-            raise FormulaError(f'found the condition "{condition}"; {expected}')
+            expected = f"AXIS=VALUE with an axis of {scenario}, such as {', '.join(known)}"
+            raise FormulaError(f'the condition "{condition}"', expected)
         rows_left = [row for row in rows_left if _same(row[axis], value)]
     if not rows_left:
-        raise FormulaError(f"found no cell of {scenario} with {' and '.join(map(str, where))}; expected at least one")
+        raise FormulaError(f"no cell of {scenario} with {' and '.join(map(str, where))}", "at least one")
     return rows_left
 
 
 def _numbers(found: Sequence[Row], scenario: Value, column: Value, where: tuple[Value, ...]) -> list[float]:
     if str(column) not in found[0]:
-        raise FormulaError(f'found no column "{column}" in the results of {scenario}; {one_of(column, found[0])}')
+        raise FormulaError(f'no column "{column}" in the results of {scenario}', *choice(column, found[0]))
     texts = [row[str(column)] for row in found if _is_completed(row) and row[str(column)] != ""]
     try:
         numbers = [float(text) for text in texts]
     except ValueError as error:
-        found_text = f'found "{texts[0]}" in column {column} of {scenario}'
-        raise FormulaError(f"{found_text}; expected a column of numbers") from error
+        raise FormulaError(f'"{texts[0]}" in column {column} of {scenario}', "a column of numbers") from error
     if not numbers:
         cells = f"{scenario} {' and '.join(map(str, where))}".rstrip()
-        raise FormulaError(f"found no completed cell of {cells} with {column}; expected at least one")
+        raise FormulaError(f"no completed cell of {cells} with {column}", "at least one")
     return numbers
 
 

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from scpslab.core.archive import ArchiveLimits, unpack_members
+from scpslab.core.contents import content_of
 from scpslab.core.errors import MemberError, ScpslabError, UsageError
 from scpslab.core.installation import version
 from scpslab.core.names import shown
 from scpslab.core.scratch import scratch
-from scpslab.documents.yaml_lines import content_of
 
 NAME, VERSION_FILE = "scpslab-instructors", "VERSION"
 LIMITS = ArchiveLimits(members=2_000, bytes=64 << 20)

@@ -17,7 +17,8 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from scpslab.core import units
-from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.core.problems import UnfitError
+from scpslab.documents.parts import Band, Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, Name
 from scpslab_course.course.formulas import NANOSECONDS, FormulaError, kind_of, parse
 
@@ -56,14 +57,11 @@ QUANTITY_OF = {"bit/s": "rate", "s": "duration", "B": "size"}
 TRUTH = "Formula of the true value, in the unit of the question."
 
 
-class DrawError(ValueError):
-    """A parameter from which no value can be drawn; the message says what was found and expected.
+class DrawError(UnfitError):
+    """A parameter from which no value can be drawn; `name`: which one, if the draw was of several."""
 
-    `name`: which one, if the draw was of several.
-    """
-
-    def __init__(self, said: str, name: str = "") -> None:
-        super().__init__(said)
+    def __init__(self, found: str, expected: str, advice: str = "", name: str = "") -> None:
+        super().__init__(found, expected, advice)
         self.name = name
 
 
@@ -102,17 +100,17 @@ class Range(Part):
         kinds = {kind_of(value) if isinstance(value, str) else None for value in given}
         kind = next(iter(kinds))
         if len(kinds) > 1 or (kind is None and any(isinstance(value, str) for value in given)):
-            expected = "expected three numbers, or three quantities of one kind, such as 150 ms, 350 ms, 5 ms"
-            raise DrawError(f"found {', '.join(map(str, given))}; {expected}")
+            expected = "three numbers, or three quantities of one kind, such as 150 ms, 350 ms, 5 ms"
+            raise DrawError(", ".join(map(str, given)), expected)
         first, last, step = (Decimal(units.parse(kind, value) if kind else str(value)) for value in given)
         if step <= 0 or last < first:
-            expected = 'expected "to" above "from", and a step above 0'
-            raise DrawError(f"found from {self.from_} to {self.to} in steps of {self.step}; {expected}")
+            found = f"from {self.from_} to {self.to} in steps of {self.step}"
+            raise DrawError(found, '"to" above "from", and a step above 0')
         count = int((last - first) / step) + 1
         if count > MOST_VALUES:
-            raise DrawError(f"found {count} values; expected at most {MOST_VALUES}. Choose a larger step")
-        found = first + step * (number % count)
-        return units.text(kind, int(found)) if kind else _plain(found, is_whole=not isinstance(self.from_, float))
+            raise DrawError(f"{count} values", f"at most {MOST_VALUES}", "Choose a larger step.")
+        value = first + step * (number % count)
+        return units.text(kind, int(value)) if kind else _plain(value, is_whole=not isinstance(self.from_, float))
 
 
 class Seed(Part):
@@ -146,19 +144,19 @@ class Formula(Part):
         try:
             number = parse(self.value, values).value(values)
         except FormulaError as error:
-            raise DrawError(str(error), name) from error
+            raise DrawError(error.problem.found, error.problem.expected, error.problem.advice, name) from error
         if isinstance(number, str):
-            raise DrawError(f'found the text "{number}" as value of {name}; expected a number', name)
+            raise DrawError(f'the text "{number}" as value of {name}', "a number", name=name)
         per_unit = NANOSECONDS if self.unit == "s" else 1
         most = units.LARGEST / per_unit
         if abs(number) > most or abs(number / self.step) > units.LARGEST:
-            said = f"found {number:g} as value of {name}, in steps of {self.step:g}"
-            raise DrawError(f"{said}; expected at most {most:g}, and at most {units.LARGEST:g} steps", name)
+            found = f"{number:g} as value of {name}, in steps of {self.step:g}"
+            raise DrawError(found, f"at most {most:g}, and at most {units.LARGEST:g} steps", name=name)
         rounded = Decimal(round(number / self.step)) * Decimal(str(self.step))
         if not self.unit:
             return _plain(rounded)
         if rounded * per_unit < 1:
-            raise DrawError(f"found {rounded} {self.unit} as value of {name}; expected more than 0", name)
+            raise DrawError(f"{rounded} {self.unit} as value of {name}", "more than 0", name=name)
         return units.text(QUANTITY_OF[self.unit], int(rounded * per_unit))
 
 
@@ -229,7 +227,7 @@ Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction,
 
 def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
     if bounds[0] > bounds[1]:
-        raise ValueError(f"found {bounds[0]:g} above {bounds[1]:g}; expected the lower bound first")
+        raise UnfitError(f"{bounds[0]:g} above {bounds[1]:g}", "the lower bound first")
     return bounds
 
 
@@ -373,7 +371,7 @@ class AssignmentFile(Part):
     @model_validator(mode="after")
     def _names_scenarios_that_it_has(self) -> Self:
         if len(set(self.scenarios)) < len(self.scenarios):
-            raise ValueError("found a scenario twice; expected each once")
+            raise UnfitError("a scenario twice", "each once")
         return self
 
     @property
@@ -389,7 +387,7 @@ def split_target(target: str) -> tuple[str, str]:
     return (only, path) if colon else ("", target)
 
 
-class Band(Part):
+class DifficultyBand(Band):
     """A number that is alike in all variants."""
 
     name: Text = key(says="What it is, for messages.", example="packets in flight")
@@ -397,24 +395,10 @@ class Band(Part):
         says="A formula over the parameters, or over the results of a reference run.",
         example="rate * 2 * delay / 8 / 1500",
     )
-    at_least: float | None = key(None, says="Lower bound.", example=20)
-    at_most: float | None = key(None, says="Upper bound.", example=200)
     because: Text = key(
         says="Why variants outside are easier or harder.",
         example="Fewer packets show no difference between the windows.",
     )
-
-    @model_validator(mode="after")
-    def _has_a_bound(self) -> Self:
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("found no bound; expected at_least, at_most or both")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
-        return self
-
-    def holds(self, number: float) -> bool:
-        """Whether a number is within the bounds."""
-        return (self.at_least is None or number >= self.at_least) and (self.at_most is None or number <= self.at_most)
 
 
 class Difficulty(Part):
@@ -423,7 +407,7 @@ class Difficulty(Part):
     attempts: Annotated[int, Field(ge=1, le=10_000)] = key(
         200, says="Draws for one student before the command gives up.", example=200
     )
-    bands: Annotated[tuple[Band, ...], Field(min_length=1)] = key(says="All of them must hold.")
+    bands: Annotated[tuple[DifficultyBand, ...], Field(min_length=1)] = key(says="All of them must hold.")
 
 
 class LogRatio(Part):

@@ -29,7 +29,7 @@ from scpslab.runs.store import stores
 from scpslab.scenario import planning
 from scpslab.scenario.programs import read_program
 from scpslab_course.course.assignment import Assignment, Marking, settings
-from scpslab_course.course.formulas import FormulaError, Row, Rows, advised, parse
+from scpslab_course.course.formulas import FormulaError, Row, Rows, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
 NOT_HANDED_IN = "not handed in"
@@ -127,7 +127,7 @@ def for_formulas(folder: Path, rows: Sequence[Row]) -> list[Row]:
     students.
     """
     opened = open_run(folder)
-    columns = {cell.id: resend_columns(cell, opened.id) for cell in opened.cells}
+    columns = {cell.id: resend_columns(cell) for cell in opened.cells}
     every = dict.fromkeys(column for one in columns.values() for column in one)
     return [{**row, **dict.fromkeys(every, ""), **columns.get(row["cell"], {})} for row in rows]
 
@@ -240,7 +240,7 @@ def _share(one: Planned, row: Row) -> float:
     try:
         share = parse(one.trial.share, one.parameters).value(one.parameters, {one.trial.scenario: [row]})
     except FormulaError as error:
-        raise ScenarioError(f"{place}: {advised(error, advice)}") from error
+        raise ScenarioError(f"{place}: {error.at((), advice)}") from error
     if isinstance(share, str):
         raise ScenarioError(f'{place}: found the text "{share}"; expected a number. {advice}')
     return share

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from scpslab.core import strict_json
 from scpslab.core.errors import UsageError
 from scpslab.plan import schema
-from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import AxisValue, Label, Name, Seed
 from scpslab_course.course.assignment import Assignment
 from scpslab_course.course.model import PARAMETER, Whose
@@ -167,8 +167,7 @@ class VariantError(ValueError):
     """A variant that cannot be used; the message says what was found, what was expected and what to do."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Variant:
+class Variant(Part):
     """What was drawn for whom.
 
     `student` is the name under which it was drawn, `members` are the ids of those who work on it.

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from scpslab.core import strict_json
+from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_bytes
-from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
-from scpslab.plan.schema import Items, PlanError, Range, Text
+from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import KernelSeed, Label, PlainText, Seed
 from scpslab_course.course import answers
 from scpslab_course.course import variant as variants
@@ -52,14 +52,17 @@ Event = Literal["start", "predict", "begin", "run"]
 
 
 class LogError(ValueError):
-    """A log that is none, or whose chain is broken; the message says where."""
+    """A log that is none, or whose chain is broken; `line`: where, counted from 1, if it is broken at a line."""
+
+    def __init__(self, said: str, line: int = 0) -> None:
+        super().__init__(f"line {line}: {said}" if line else said)
+        self.line = line
 
 
 Time = Annotated[str, Text("a time such as 2026-11-22T21:00:00Z", lambda text: TIME.fullmatch(text) is not None)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunState:
+class RunState(Part):
     """How far the run of a scenario is: finished cells, and the digest of their results.csv ("" without one)."""
 
     scenario: Label
@@ -67,8 +70,7 @@ class RunState:
     results: KernelSeed
 
 
-@dataclass(frozen=True, kw_only=True)
-class Line:
+class Line(Part):
     """One line: what happened, when by the clock of the student's machine, and the state of the runs."""
 
     number: Annotated[int, Range(1, MOST_LINES)]
@@ -117,7 +119,7 @@ def read_log(log: bytes, variant_digest: str) -> list[Line]:
         try:
             lines.append(_line(text, number, before))
         except (strict_json.JsonError, PlanError, LogError) as error:
-            raise LogError(f"line {number}: {error}") from error
+            raise LogError(str(error), number) from error
         before = _digest(text)
     return lines
 

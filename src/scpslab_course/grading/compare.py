@@ -23,7 +23,7 @@ from scpslab.engine import DEFAULT
 from scpslab.plan import Plan
 from scpslab.running import RunOptions, RunPlan, execute
 from scpslab.running.events import Listener
-from scpslab.running.verify import other_vectors, shuffled
+from scpslab.running.verify import other_rules, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
 from scpslab.runs.cell import CAPTURES, PLAN
@@ -109,9 +109,12 @@ def rerun(runs: Mapping[str, RunPlan], listeners: Sequence[Listener] = ()) -> di
         if run.failed:
             advice = "Grade again; the submission is not at fault."
             raise LabError(f"{run.folder}: found cells that failed while grading; expected results. {advice}")
-        rows = results.table.read_results(run.folder).rows
+        table = results.table.read_results(run.folder)
+        # As the file has them: formulas may name columns in more ways than one.
+        rows = [{name: row[name] for name in table.columns} for row in table.rows]
+        for_marking = for_formulas(run.folder, table.rows)
         manifest = RunFolder(run.folder).manifest()
-        reruns[name] = Rerun(digests_of(run.folder), rows, for_formulas(run.folder, rows), tuple(plan.plans), manifest)
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_marking, tuple(plan.plans), manifest)
     return reruns
 
 
@@ -164,9 +167,7 @@ def against_rerun(
             continue
         differing = sorted(_differing(run, mine))
         rows = _differing_rows(submitted.get(name, []), mine, run.plans)
-        if (differing or rows) and (
-            said := other_vectors(run.manifest.program, run.plans.values()) or _other_version(run, mine)
-        ):
+        if (differing or rows) and (said := other_rules(run.manifest.program) or _other_version(run, mine)):
             yield Concern(Code.OTHER_VERSION, f"{name}: {said}. {UPDATE}: run again with it")
             continue
         captures = [path for path in differing if CAPTURES in PurePosixPath(path).parts]
@@ -249,7 +250,7 @@ def lines_of(content: bytes, variant: Variant) -> tuple[list[Line], list[Concern
     try:
         return read_log(content, variant.digest), []
     except LogError as error:
-        is_chain = "line 1:" in str(error) and content.startswith(b"{")
+        is_chain = error.line == 1 and content.startswith(b"{")
         return [], [Concern(Code.REPLAYED_LOG if is_chain else Code.BROKEN_LOG, f"{error}")]
 
 

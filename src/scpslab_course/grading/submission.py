@@ -17,12 +17,12 @@ from typing import Annotated
 from scpslab.core import strict_json
 from scpslab.core.archive import ArchiveLimits, is_member_name, read_members
 from scpslab.core.archive import pack as pack_members
+from scpslab.core.contents import content_of
 from scpslab.core.errors import MemberError, ResultError, UsageError
 from scpslab.core.names import file_label, file_name
 from scpslab.core.scratch import scratch
-from scpslab.documents.yaml_lines import content_of
 from scpslab.plan import schema
-from scpslab.plan.schema import PlanError, Range, Text
+from scpslab.plan.schema import Part, PlanError, Range, Text
 from scpslab.plan.values import Label, Name, Seed
 from scpslab.runs.archive import ArchivedRun, read_archive, write_archive
 from scpslab_course.course import answers
@@ -43,8 +43,7 @@ AGAIN = 'Make it again with "scpslab assignment submit"'
 MemberName = Annotated[str, Text("the path of a file in the submission", is_member_name)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class SubmittedFiles:
+class SubmittedFiles(Part):
     """submission.json."""
 
     format_: Annotated[int, Range(FORMAT, FORMAT)]

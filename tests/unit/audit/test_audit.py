@@ -6,12 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scpslab.audit.direction import Audit, Channel, Doubt
+from scpslab.audit.direction import Audit, Changes, Channel, Doubt
 from scpslab.measure.packets import FATES, NEVER, Packets
 from scpslab.plan.cell import Impairment
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors, ErrorSettings
 from scpslab.plan.links import Direction
+
+from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
 RATE_BPS, DELAY_NS, LIMIT_BYTES = 2_000_000, 40_000_000, 6_000
 OUTAGE = (500_000_000, 600_000_000)
@@ -19,7 +21,34 @@ LISTED = (5, 9)
 GAPS = np.array([90_000, 1, 7, 50_000, 30_000], np.int64)
 
 
-def sent(seed: int, *, queue: Queue, count: int = 400) -> Packets:
+RATES = (
+    (700_000_000, RATE_BPS),
+    (700_000_007, 8),
+    (701_000_000, 40_000_000),
+    (1_200_000_000, 300_000),
+    (1 << 62, RATE_BPS),
+)
+CHANNEL = Channel(
+    gaps=np.array([70, 9, 130], np.int64),
+    listed=np.zeros(0, np.int64),
+    bad_gaps=np.array([1, 2, 1, 5], np.int64),
+    spells=np.array([0, 37, 1_800, 333, 2, 4_000], np.int64),
+)
+
+
+def leaves_at(start: int, wire: int, rates) -> int:
+    """When a packet has left, nanosecond by nanosecond where few are left, as the rates are."""
+    left, now = wire * 8 * 10**9, start
+    for to, bps in rates:
+        if now < to:
+            needs = -(-left // bps)
+            if needs <= to - now:
+                return now + needs
+            left, now = left - (to - now) * bps, to
+    raise AssertionError("it never leaves")
+
+
+def sent(seed: int, *, queue: Queue, count: int = 400, rates=()) -> Packets:
     """What a drop-tail link does with packets of random sizes at random times, packet by packet."""
     draw = random.Random(seed)
     now, last_due, line, bits, seen = 0, 0, [], 0, 0
@@ -36,7 +65,8 @@ def sent(seed: int, *, queue: Queue, count: int = 400) -> Packets:
         due = left = arrived = NEVER
         fate, wrong = "queue", 0
         if not is_full:
-            last_due = due = max(last_due, now) + wire * 10**9 // (RATE_BPS // 8)
+            start = max(last_due, now)
+            last_due = due = leaves_at(start, wire, rates) if rates else start + wire * 10**9 // (RATE_BPS // 8)
             line.append((due, wire))
             left = due + draw.choice((0, 256, 1024))
             arrived = left + DELAY_NS + draw.choice((0, 256))
@@ -79,7 +109,7 @@ def _error_places() -> list[int]:
 
 
 def audit(
-    packets: Packets, queue: Queue, *, gaps=GAPS, listed: tuple[int, ...] = LISTED, outages=(OUTAGE,)
+    packets: Packets, queue: Queue, *, gaps=GAPS, listed: tuple[int, ...] = LISTED, outages=(OUTAGE,), rates=()
 ) -> Doubt | None:
     """What the auditor doubts of a link with these errors."""
     errors = Errors(
@@ -94,7 +124,8 @@ def audit(
     )
     impairment = Impairment(link="hop", direction="forward", errors=errors)
     channel = Channel(gaps, np.array(listed, np.int64))
-    return Audit(Direction("forward", RATE_BPS, 0, queue, DELAY_NS), impairment, channel, packets, True, True).doubt()
+    direction = Direction("forward", RATE_BPS, 0, queue, DELAY_NS)
+    return Audit(direction, impairment, channel, packets, True, Changes(rates=rates)).doubt()
 
 
 QUEUES = [Queue(limit_bytes=LIMIT_BYTES), Queue(limit_packets=5)]
@@ -161,3 +192,71 @@ def test_the_first_and_the_last_bit_count():
         gaps = np.array([first_error + 1, 10**9])
         assert audit(hit, queue, gaps=gaps, listed=(), outages=()) is None
         assert audit(packets, queue, gaps=gaps, listed=(), outages=()) is not None
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize("seed", range(3))
+def test_rates_that_change_while_packets_wait_are_explained_to_the_nanosecond(queue, seed):
+    packets = sent(seed, queue=queue, rates=RATES)
+
+    assert audit(packets, queue, rates=RATES) is None
+    assert audit(packets, queue) is not None
+    for row in np.flatnonzero(packets.due_ns != NEVER)[[3, 90, -2]].tolist():
+        for by in (1, -1):
+            doubt = audit(changed(packets, "due_ns", row, by), queue, rates=RATES)
+            assert doubt is not None
+            assert abs(doubt.row - row) <= 1
+
+
+def wrong_bits_of(sizes: list[int], times: list[int], *, in_time: bool) -> list[int]:
+    """The errors of packets of so many bits, bit by bit: two vectors, of which the channel's state chooses one."""
+    spells, clock, counts = CHANNEL.spells.tolist(), 0, []
+    places = {state: _walk(gaps.tolist()) for state, gaps in ((0, CHANNEL.gaps), (1, CHANNEL.bad_gaps))}
+    next_error, seen = {state: next(walk) for state, walk in places.items()}, {0: 0, 1: 0}
+    for bits, t_ns in zip(sizes, times, strict=True):
+        count = 0
+        for _ in range(bits):
+            at = (t_ns if in_time else clock) % sum(spells)
+            state = next(number for number in range(len(spells)) if at < sum(spells[: number + 1])) % 2
+            if seen[state] == next_error[state]:
+                count, next_error[state] = count + 1, next(places[state])
+            seen[state], clock = seen[state] + 1, clock + 1
+        counts.append(count)
+    return counts
+
+
+def _walk(gaps: list[int]):
+    place, at = gaps[0] - 1, 0
+    while True:
+        yield place
+        at = at + 1 if at + 1 < len(gaps) else 1
+        place += gaps[at]
+
+
+@pytest.mark.parametrize("in_time", [False, True])
+def test_a_channel_of_two_states_is_explained_bit_by_bit(in_time):
+    packets = sent(4, queue=Queue(limit_bytes=10**7), count=30)
+    leave = {"good_to_bad_per_bit": 0.1, "bad_to_good_per_bit": 0.1, "ber_good": 0.01, "ber_bad": 0.4}
+    settings = GilbertElliott(**leave, clock="time" if in_time else None)
+    counts = wrong_bits_of((packets.wire_bytes * 8).tolist(), packets.arrived_ns.tolist(), in_time=in_time)
+    fates = [FATES.index("corrupt" if count else "delivered") for count in counts]
+    right = replace(packets, bit_errors=np.array(counts), fate=np.array(fates, np.uint8))
+    errors = Errors(
+        model="gilbert-elliott",
+        action="drop",
+        settings=settings,
+        seed="5c" * 32,
+        vector_errors=4,
+        drop_packets=(),
+        drop_min_bytes=0,
+        outages=(),
+    )
+
+    def doubt(packets: Packets) -> Doubt | None:
+        impairment = Impairment(link="hop", direction="forward", errors=errors)
+        direction = Direction("forward", RATE_BPS, 0, Queue(limit_bytes=10**7), DELAY_NS)
+        return Audit(direction, impairment, CHANNEL, packets, True).doubt()
+
+    assert doubt(right) is None
+    for row in (0, 11, 29):
+        assert doubt(changed(right, "bit_errors", row, 1)).row == row

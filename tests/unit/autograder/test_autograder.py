@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
+from scpslab.core.errors import ScpslabError, UsageError
 from scpslab.core.installation import version
 from scpslab_course.autograder import (
     COURSE,
@@ -29,6 +29,8 @@ from scpslab_course.course.folder import FILE, Student, load_course, make_course
 from scpslab_course.course.folder import OWN as OWN_FOLDER
 from scpslab_course.course.model import MARKING
 from scpslab_course.grading.grade import Code, Grade, Status
+from tests import golden
+from tests.cases import refusal
 
 SMALL = Path(__file__).parents[2] / "data" / "small_assignment"
 ROSTER = (Student("anna", email="Anna@example.org"), Student("bo", email="bo@example.org", group="g1"))
@@ -95,17 +97,11 @@ def test_the_same_input_gives_the_same_archive(archive, tmp_path):
     assert (tmp_path / "b.zip").read_bytes() == archive.read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("students", "said"),
-    [
-        ((Student("a"), Student("b", email="b@x")), "no e-mail address of a;"),
-        ((Student("a", email="X@x"), Student("b", email="x@x")), 'address "x@x" of a and b'),
-    ],
-)
-def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, students, said):
+@golden.each("addresses of students", "case first second")
+def test_a_roster_that_does_not_tell_students_apart_is_refused(archive, tmp_path, case, first, second):
     course, assignment = load_course(tmp_path / "satnet"), load_assignment(find("first-steps"))
-    with pytest.raises(ScenarioError, match=said):
-        write_archive(tmp_path / "c.zip", course, "t", assignment, students, Wheels([], [], []))
+    students = (Student("a", email=first.replace("NONE", "")), Student("b", email=second))
+    case.hold(refusal(write_archive, tmp_path / "c.zip", course, "t", assignment, students, Wheels([], [], [])))
     assert not (tmp_path / "c.zip").exists()
 
 
@@ -177,22 +173,11 @@ def test_all_of_a_group_must_be_members_of_the_variant():
     assert [finding.code for finding in container._of_all(one, ["bo", "eve"]).findings] == [Code.OTHER_VARIANT]
 
 
-OWN, PART = f"scpslab-{version()}-py3-none-any.whl", {"name": "kernel", "sha256": "0" * 64}
-
-
-@pytest.mark.parametrize(
-    ("name", "parts", "said"),
-    [
-        ("other-1.0-py3-none-any.whl", None, "no wheel of scpslab"),
-        ("scpslab-0.0.1-py3-none-any.whl", None, "found version 0.0.1"),
-        (OWN, None, "no built parts"),
-        (OWN, {"parts": [PART]}, "kernel: found SHA-256 000000000000; expected 111111111111"),
-    ],
-)
-def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, name, parts, said):
+@golden.each("wheel of an autograder", "case name parts")
+def test_another_wheel_than_this_program_s_is_refused(tmp_path, monkeypatch, case, name, parts):
+    name = name.replace("VERSION", version())
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
-        if parts is not None:
-            wheel.writestr(PARTS, json.dumps(parts))
+        if parts:
+            wheel.writestr(PARTS, json.dumps({"parts": [{"name": "kernel", "sha256": "0" * 64}]}))
     monkeypatch.setattr("scpslab_course.autograder.parts_facts", lambda _: {"kernel": {"sha256": "1" * 64}})
-    with pytest.raises(UsageError, match=said):
-        check_own(tmp_path / name)
+    case.hold(refusal(check_own, tmp_path / name, error=UsageError).replace(version(), "VERSION"), tmp_path)

@@ -8,17 +8,9 @@ from scpslab.analysis.claims import Evidence, evaluate
 from scpslab.analysis.claims.evidence import EvidenceRow
 from scpslab.analysis.claims.load import load
 from scpslab.analysis.statistics import ResultRow
+from tests.cases import document
 
-HEAD = """kind: claims
-version: 1
-title: A paper
-year: 1998
-reference: Somebody, 1998
-series:
-  tcp: {scenarios: [net/links], where: {stack: reno}}
-  tp: {scenarios: ["net/li*"], where: {stack: scps}}
-claims:
-"""
+HEAD = document("head of claims")
 
 
 @pytest.fixture

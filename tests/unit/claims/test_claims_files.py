@@ -92,7 +92,7 @@ def test_an_axis_that_runs_do_not_have_or_that_has_words_is_named(tmp_path, head
     path.write_text(head + CLAIM + checks.format(along=along))
     evidence = Evidence([row for stack in ("reno", "scps") for row in rows(stack, {"delay": "25 ms"}, [1.0, 2.0])])
 
-    found = [said for _, said in strange_words(load(path), evidence)]
+    found = [str(problem) for problem in strange_words(load(path), evidence)]
     assert says in found[0] if says else found == []
 
 

@@ -1,6 +1,5 @@
 """A run under other conditions than its scenario's decides no claim, and says which they are."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from scpslab import scenario
 from scpslab.analysis.claims import Evidence
 from scpslab.analysis.claims.model import Series
 from scpslab.analysis.collect import BEFORE_AXES
+from tests.runs import write_manifest
 
 
 def run_of(folder: Path, name: str, *overrides: str) -> Path:
@@ -16,9 +16,7 @@ def run_of(folder: Path, name: str, *overrides: str) -> Path:
     folder.mkdir()
     loaded = scenario.load(name, overrides)
     (folder / "scenario.resolved.yaml").write_text(scenario.resolved_yaml(loaded))
-    (folder / "manifest.json").write_text(
-        json.dumps({"format": 1, "scenario": loaded.name, "status": "completed", "settings": overrides})
-    )
+    write_manifest(folder, loaded.name, settings=overrides)
     row = dict.fromkeys((*BEFORE_AXES, "repeat", "seed", "status", "reason", "transfer_s"), "")
     row |= {"scenario": loaded.base_name, "repeat": "1", "seed": "1", "status": "completed", "transfer_s": "20"}
     (folder / "results.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")

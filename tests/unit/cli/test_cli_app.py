@@ -40,15 +40,6 @@ def test_help_names_every_command_and_every_exit_code_of_the_page(scpslab):
 
 
 @pytest.mark.parametrize(
-    "words", [["nonsense"], ["validate"], ["plan", "fy97/fig04:kernel", "--nonsense"], ["list", "nonsense"]]
-)
-def test_bad_command_line_is_exit_code_2(scpslab, words):
-    code, _, err = scpslab(*words)
-    assert code == 2
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
         (errors.ScenarioError(TWO), 2, None),
@@ -161,28 +152,15 @@ def test_validate_says_what_it_checked(scpslab):
     assert out.endswith("all planned\n  transfer: ws1 → lan1 → r1 ─hop→ r2 → lan2 → ws2; back the same way\n")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ["fy97/fig04:kernel", "--set", "repeats=0"],
-            r"^error: --set repeats=0: repeats: found 0; expected at least 1\. Correct the value\.\n$",
-        ),
-        (["wild.yaml"], "found 3; expected at most 1"),
-        (["fy97/fig40"], r"expected one of (fy97/fig\d\d, ){4,6}… \(\d+ names\)\. Did you mean fy97/fig\d\d\?"),
-        (
-            ["fy97/fig04", "--set", "sweep.stack=[bbr]"],
-            r'error: fy97/fig04:era: --set sweep.stack=\[bbr\]: found the case "bbr"; expected one of fy97',
-        ),
-    ],
-    ids=["override", "value of a variant", "wrong name", "override that a variant cannot have"],
-)
-def test_what_cannot_be_planned_is_said_by_validate(scpslab, tmp_path, monkeypatch, words, said):
+def test_validate_plans_every_variant(scpslab, tmp_path, monkeypatch):
     (tmp_path / "wild.yaml").write_text(f"{SMALL}variants:\n  wild: {{sweep: {{ber: [3]}}}}\n")
     monkeypatch.chdir(tmp_path)
-    code, _, err = scpslab("validate", *words)
-    assert code == 2
-    assert re.search(said, err)
+    for words, said in (
+        (["wild.yaml"], "error: wild:wild: wild.yaml:17: sweep.ber=3: "),
+        (["fy97/fig04", "--set", "sweep.stack=[bbr]"], "error: fy97/fig04:era: --set sweep.stack=[bbr]: found"),
+    ):
+        code, _, err = scpslab("validate", *words)
+        assert (code, said in err) == (2, True), err
 
 
 def test_validate_warns_of_a_sweep_that_changes_nothing(scpslab, tmp_path):
@@ -206,9 +184,6 @@ def test_plan_lists_cells_and_prints_one(scpslab):
     assert (code, first) == (0, "stack=fy97-reno,errors=clustered,ber=0,r1")
     code, out, _ = scpslab("plan", TEST, "--cell", first)
     assert json.loads(out)["cell"]["id"] == first
-    code, _, err = scpslab("plan", TEST, "--cell", first + "0")
-    assert code == 2
-    assert f"Did you mean {first}?" in err
 
 
 def test_plan_draws_the_picture_of_the_documentation(scpslab):

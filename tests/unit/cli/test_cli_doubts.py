@@ -3,16 +3,9 @@
 import pytest
 
 from tests import golden
+from tests.cases import document
 
-SCENARIO = """\
-kind: scenario
-version: 1
-title: A trunk
-topology: shared_router
-links: {trunk: {forward: {rate: 1 Mbit/s, queue: {codel_target: null}}}}
-workloads:
-  - {kind: bulk, name: transfer, from: far, to: sink, size: 100 kB}
-"""
+SCENARIO = document("scenario with a trunk")
 DATA = "links.trunk.forward"
 QUEUE, ERRORS = f"{DATA}.queue", f"{DATA}.errors"
 MARKING = f"{QUEUE}={{discipline: codel, ecn: true, codel_target: 20 ms}}"

@@ -3,12 +3,15 @@
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
 
 from scpslab.analysis import collect
 from tests import golden
+from tests.cases import changed, document
+from tests.runs import write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -18,9 +21,7 @@ def two_runs(synthetic, monkeypatch, tmp_path):
     """A folder `runs` with two runs, and the program called beside it."""
     for name, seed in (("first-0001", 1), ("second-0002", 2)):
         run = synthetic.write_run(tmp_path / "runs" / name, seed=seed, repeats=2)
-        (run / "manifest.json").write_text(
-            '{"format": 1, "status": "completed", "scenario": "fig04-golden", "engine": "live", "seed": 1, "cells": {}}'
-        )
+        write_manifest(run, "fig04-golden", engine="live", seed=1, cells={})
         (run / "scenario.resolved.yaml").write_text("title: x\n")
         collect(run)
     monkeypatch.chdir(tmp_path)
@@ -60,7 +61,7 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(case, scpslab, tmp_p
     (tmp_path / "mine.yaml").write_text("kind: scenario\n")
     (tmp_path / "empty").mkdir()
     before = sorted(tmp_path.iterdir())
-    found, out, wrong = scpslab(*case.split())
+    found, out, wrong = scpslab(*shlex.split(case))
     assert out == ""
     case.hold(f"{wrong}exit code {found}", tmp_path)
     assert (sorted(tmp_path.iterdir()), list((tmp_path / "empty").iterdir())) == (before, [])
@@ -97,35 +98,15 @@ def test_export_replaces_an_earlier_archive(scpslab):
     assert scpslab("export", "second-0002", "--out", "a.tar.gz")[0] == 0
 
 
-OWN_CLAIMS = """kind: claims
-version: 1
-title: My paper
-year: 2026
-reference: Somebody, 2026
-series:
-  all: {scenarios: [fig04-golden], where: {stack: bbr}}
-claims:
-  - id: one
-    weight: headline
-    source: Fig 1
-    says: Something is so.
-    checks: [{kind: value, metric: transfer_s, of: {series: all, at: {ber: 0}}, at_least: 0, because: nothing is faster}]
-"""
-MISSPELLED = [
-    ("[fig04-golden]", "[fig04-goldn]", '7: series.all.scenarios[0]: found "fig04-goldn"', "fig04-golden"),
-    ("{stack: bbr}", "{stak: bbr}", '7: series.all.where.stak: found "stak"', "stack"),
-    ("{ber: 0}", "{bre: 0}", '13: claims[0].checks[0]: found "bre"', "ber"),
-    ("transfer_s", "tranfer_s", '13: claims[0].checks[0]: found "tranfer_s"', "transfer_s"),
-]
+OWN_CLAIMS = document("claims of one's own")
 
 
-@pytest.mark.parametrize(("right", "wrong", "found", "nearest"), MISSPELLED)
-def test_a_misspelled_word_of_a_claim_is_refused_with_the_nearest(scpslab, tmp_path, right, wrong, found, nearest):
+@golden.each("a misspelled word of a claim", "case right wrong")
+def test_a_misspelled_word_of_a_claim_is_refused_with_the_nearest(scpslab, tmp_path, case, right, wrong):
     """It said "no data yet", as of a run that is still to come."""
     (path := tmp_path / "mine.yaml").write_text(OWN_CLAIMS)
     assert scpslab("claims", "--file", str(path))[0] == 0
-    path.write_text(OWN_CLAIMS.replace(right, wrong))
+    path.write_text(changed(OWN_CLAIMS, (right, wrong)))
     code, _, said = scpslab("claims", "--file", str(path))
     assert code == 2
-    assert f"mine.yaml:{found}; expected one of" in said
-    assert f"Did you mean {nearest}?" in said
+    case.hold(said, tmp_path)

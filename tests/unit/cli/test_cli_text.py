@@ -13,21 +13,12 @@ from scpslab.cli.validate import validate
 from scpslab.core.errors import ScenarioError
 from scpslab.lab.records import Status
 from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
+from tests.cases import document
 
 EVIL = ["[/b] closes nothing", "[red]not red[/red]", ":smile:", "a [link=x] b"]
 # A title for the window, a bell, an erased screen by one octet, and text that runs from right to left.
 OBEYED, HARMLESS = "a\x1b]0;b\x07c\x9b2J\u202ed", "a\\x1b]0;b\\x07c\\x9b2J\\u202ed"
-SCENARIO = """
-kind: scenario
-version: 1
-title: "a\\x1b[31mb"
-source: a test
-description: a title with an escape
-topology: point_to_point
-hosts: {h1: {preset: modern}, h2: {preset: modern}}
-workloads:
-- {kind: bulk, name: transfer, from: h1, to: h2, size: 1000 B}
-"""
+SCENARIO = document("scenario with an escape")
 
 
 @pytest.fixture

@@ -45,16 +45,6 @@ def test_the_path_is_that_of_the_file(scpslab):
     assert scpslab("docs", "protocol/scps-tp", "--path") == (0, f"{ROOT / 'docs/protocol/scps-tp.md'}\n", "")
 
 
-@pytest.mark.parametrize(
-    ("page", "said"),
-    [("cly", "Did you mean cli?"), ("cli#exit-kodes", "Did you mean exit-codes?"), ("../README", "no page")],
-)
-def test_what_is_not_there_is_said(scpslab, page, said):
-    code, out, err = scpslab("docs", page)
-    assert (code, out) == (2, "")
-    assert said in err
-
-
 def test_a_terminal_gets_no_markdown(scpslab, monkeypatch):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     _, out, _ = scpslab("docs", "cli", "--print")

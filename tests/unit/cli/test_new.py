@@ -1,4 +1,4 @@
-"""`scpslab new` copies scenarios with comments, and none over another file."""
+"""`scpslab new` copies scenarios with comments; test_odd_options.py has what it refuses."""
 
 import re
 
@@ -44,33 +44,3 @@ def test_columns_of_comments_exist():
 def test_the_help_names_all_commented_ones(scpslab):
     _, said, _ = scpslab("new", "--help")
     assert all(name in said for name in STARTS)
-
-
-def test_a_file_is_never_overwritten(tmp_path, scpslab):
-    path = tmp_path / "mine.yaml"
-    path.write_text("mine")
-    code, said, wrong = scpslab("new", str(path))
-    assert (code, said, path.read_text()) == (2, "", "mine")
-    assert f"{path}: found a file; expected none, because nothing is overwritten." in wrong
-    dangling = tmp_path / "link.yaml"
-    dangling.symlink_to(tmp_path / "nowhere.yaml")
-    assert scpslab("new", str(dangling))[0] == 2
-    assert not (tmp_path / "nowhere.yaml").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["mine"], 'found the name "mine"; expected letters'),
-        (["mine.txt"], 'found the name "mine.txt"'),
-        (["nowhere/mine.yaml"], "found no folder nowhere"),
-        (["mine.yaml", "--from", "start/transfers"], "Did you mean start/transfer?"),
-        (["mine.yaml", "--from", "../pyproject"], '--from: found "../pyproject"; expected one of'),
-    ],
-)
-def test_what_does_not_fit_is_said_and_nothing_is_written(tmp_path, monkeypatch, scpslab, words, expected):
-    monkeypatch.chdir(tmp_path)
-    code, said, wrong = scpslab("new", *words)
-    assert (code, said) == (2, "")
-    assert expected in wrong
-    assert list(tmp_path.iterdir()) == []

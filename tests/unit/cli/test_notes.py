@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from scpslab.cli.tables import Notes
-from tools.build.job import Job
+from scpslab.setup.job import Job
 
 
 @pytest.mark.parametrize("is_broken", [False, True])

@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import dataclass
 from functools import cache
 from itertools import count, product
 from types import SimpleNamespace
@@ -13,6 +12,8 @@ from scpslab_course.course.formulas import base_value
 from scpslab_course.course.model import Choice, Formula, Range
 
 LIGHT_M_PER_S, GEO_M = 299_792_458, 35_786e3
+FRAME_S = 1505 * 10 / 115_200
+SGLS_S = 0.0233
 TEXTS = {
     "handout": HANDOUT,
     "notes": f"{INSTRUCTOR}/{NOTES}",
@@ -69,7 +70,7 @@ def drawable(name):
         for key, one in assignment.file.variant.items():
             if isinstance(one, Formula):
                 drawn[key] = one.computed(key, drawn)
-        if all(band.holds(value) for band, value in _banded(marking, drawn)):
+        if all(band.includes(value) for band, value in _banded(marking, drawn)):
             found.append(parameters(drawn))
     return found
 
@@ -83,53 +84,47 @@ def _banded(marking, drawn):
             yield band, evaluation.number(at)
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Numbers in a text, found by a pattern with a group for each, and how each is computed."""
-
-    name: str
-    which: str
-    pattern: str
-    exact: object
-
-    def __str__(self):
-        return f"{self.name}, {self.which}: {self.pattern[:50]}"
+def numbers(name, formulas):
+    """The numbers of formulas, one in each line. Names are those of this file; `v` are the parameters."""
+    return [number for line in formulas.splitlines() for number in _numbers(name, line)]
 
 
-def of_practice(*formulas):
-    return lambda name: [formula(practice(name)) for formula in formulas]
+def _numbers(name, line):
+    pick, formula = re.fullmatch(r"(?:(bounds|least|most): )?(.+)", line).groups()
+    code = compile(formula, line, "eval")
+    known = vars(math) | globals() | _of(name)
+    if pick:
+        values = [eval(code, known | {"v": one}) for one in drawable(name)]  # noqa: S307 (a file of ours)
+        return [choose(values) for choose in PICKS[pick]]
+    value = eval(code, known | {"v": practice(name)})  # noqa: S307 (a file of ours)
+    return value if isinstance(value, list) else [value]
 
 
-def bounds(formula):
-    """The least and the largest value in all variants."""
-    return lambda name: [pick(map(formula, drawable(name))) for pick in (min, max)]
+PICKS = {"bounds": (min, max), "least": (min,), "most": (max,)}
 
 
-def least(formula):
-    return lambda name: [min(map(formula, drawable(name)))]
+def _of(name):
+    """What formulas read in an assignment's files, and in its practice.json."""
+    assignment, marking = both(name)
+    expected = read_practice(assignment).expected
 
-
-def most(formula):
-    return lambda name: [max(map(formula, drawable(name)))]
-
-
-def fixed(*values):
-    return lambda name: list(values)
-
-
-def band(index):
-    """The bounds of a band of difficulty, as marking.yaml has them."""
-
-    def values(name):
-        found = both(name)[1].file.difficulty.bands[index]
+    def band(place):
+        """The bounds of a band of difficulty, as marking.yaml has them."""
+        found = marking.file.difficulty.bands[place]
         return [found.at_least, found.at_most]
 
-    return values
+    def enough_of_trial(place):
+        """From which share on trials have all points, as assignment.yaml has it."""
+        shares = [trial.share for trial in assignment.file.trials.values()]
+        return float(re.findall(r"/ ([\d.]+)\)", " ".join(shares))[place])
 
+    def in_solution(pattern):
+        """A constant of the solution's program."""
+        return float(*re.findall(pattern, (assignment.folder / INSTRUCTOR / SOLUTION / "transport.py").read_text()))
 
-def measured(*read):
-    """What practice.json has."""
-    return lambda name: [one(read_practice(both(name)[0]).expected) for one in read]
+    found = (band, enough_of_trial, in_solution)
+    measured = {one.__name__: lambda *words, one=one: one(*words)(expected) for one in (prediction, answer, mistake)}
+    return {one.__name__: one for one in found} | measured
 
 
 def rtt(v):
@@ -159,6 +154,11 @@ def slow_start_rounds(v):
     return sum(1 for doubled in range(12) if 10 * 2**doubled < room)
 
 
+def echo_s(v, payload):
+    """The round-trip time of an echo request with IP's and ICMP's headers, on an idle link of the same rate back."""
+    return rtt(v) + 2 * (payload + 28) * 8 / v.rate
+
+
 def said(number):
     return float(number.replace(",", ""))
 
@@ -184,18 +184,3 @@ def overtaken(v):
 def holes(v):
     """Packets that arrive in an outage of 50 ms."""
     return 0.05 * v.rate / 8 / 1452
-
-
-def enough_of_trials(name):
-    """The bounds of a trial from which on it has all points, as assignment.yaml has them."""
-    return [
-        enough for trial in both(name)[0].file.trials.values() for enough in re.findall(r"/ ([\d.]+)\)", trial.share)
-    ]
-
-
-def in_solution(pattern):
-    """A constant of the solution's program."""
-    return lambda name: [
-        float(one)
-        for one in re.findall(pattern, (both(name)[0].folder / INSTRUCTOR / SOLUTION / "transport.py").read_text())
-    ]

@@ -6,53 +6,11 @@ from scpslab_course.course import assignment as assignments
 from scpslab_course.course import workspace
 from scpslab_course.course.folder import practice_variant
 from scpslab_course.course.variant import Secret
+from tests.cases import document
 
-SCENARIO = """kind: scenario
-version: 1
-title: A transfer
-topology: point_to_point
-workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}
-sweep:
-  stack: {set: [hosts.h1.congestion_control], values: [reno, cubic]}
-"""
-ASSIGNMENT = """kind: assignment
-version: 1
-title: A small one
-goals: [To be small]
-minutes: 5
-scenarios: [transfer]
-variant:
-  rate: {kind: choice, values: [1 Mbit/s, 2 Mbit/s, 4 Mbit/s], set: [links.hop.forward.rate]}
-  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [links.hop.*.delay]}
-  seed: {kind: seed}
-  buffer: {kind: formula, value: rate * 2 * delay / 8, unit: B, step: 500, set: ["transfer:links.hop.forward.queue.limit"]}
-predictions:
-  time: {kind: number, question: "How long?", unit: s}
-  fastest: {kind: choice, question: "Which one is faster?", choices: {reno: Reno, cubic: CUBIC}}
-answers:
-  bdp: {kind: number, question: "What is the product?", unit: kB, points: 2, within: [0, 1000]}
-  why: {kind: text, question: "Why?", words: 10, points: 2}
-"""
-MARKING = """kind: marking
-version: 1
-difficulty:
-  bands:
-    - {name: product, value: rate * delay / 8 / 1000, at_least: 20, at_most: 100, because: Others are dull.}
-predictions:
-  time: {kind: log-ratio, truth: 'mean("transfer", "transfer_s", "stack=reno")', full: 1.2, zero: 3}
-  fastest: {kind: choice, truth: 'best("transfer", "goodput_bps", "stack")'}
-answers:
-  bdp:
-    kind: number
-    expected: rate * 2 * delay / 8 / 1000
-    relative: 0.02
-    partial: [{relative: 0.1, share: 0.5, comment: Nearly.}]
-    wrong: [{value: rate * delay / 8 / 1000, share: 0.25, comment: One way only.}]
-  why:
-    kind: text
-    rubric: [{says: Says why., points: 2}]
-"""
+SCENARIO = document("scenario of an assignment")
+ASSIGNMENT = document("assignment with a variant")
+MARKING = document("marking with a variant")
 
 
 @pytest.fixture

@@ -8,37 +8,13 @@ import pytest
 
 from scpslab_course.course.assignment import load_assignment, load_marking
 from tests import golden
-from tests.cases import refusal
+from tests.cases import document, refusal
 from tests.unit.course.conftest import ASSIGNMENT, MARKING
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: ([\w.\[\]-]+: )?found .+; expected .+[.?]")
-TRIED = """deliverables:
-  - {file: policy.py, says: A policy., points: 3}
-trials:
-  own:
-    scenario: own
-    file: policy.py
-    says: My own hop.
-    share: mean("own", "utilization")
-    points: 1
-"""
-HIDDEN = """deliverables:
-  policy.py: [{says: It can be read., points: 1}]
-trials:
-  noisy:
-    scenario: noisy
-    file: policy.py
-    says: A noisy hop.
-    share: mean("noisy", "utilization")
-    points: 1
-"""
-SCENARIO = """kind: scenario
-version: 1
-title: Own
-topology: point_to_point
-workloads:
-  - {kind: policy, name: transfer, policy: FILE, from: h1, to: h2, size: 1 kB}
-"""
+TRIED = document("trials that students see")
+HIDDEN = document("trials that students do not see")
+SCENARIO = document("scenario of a trial")
 
 
 def complaints(load, *arguments):

@@ -95,15 +95,6 @@ def test_nobody_expects_a_quantity_of_0_or_less(text):
         read_predicted(TIME.model_copy(update={"unit": unit}), "-1")
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "5", "5..", "..5", "2..1", "0..1", "-1..1", "1-2", "1..2..3", None, 5, [1, 2], "1 s..2 kB", "1e-400..1"],
-)
-def test_what_is_no_interval_is_refused(text):
-    with pytest.raises(GivenError, match="expected"):
-        interval(text, "kbit/s")
-
-
 @drawn(st.text() | st.integers() | st.floats() | st.none() | st.lists(st.integers()))
 def test_whatever_is_written_is_a_finite_number_or_refused(text):
     for read in (number, interval):

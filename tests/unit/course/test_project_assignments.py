@@ -4,7 +4,6 @@ never has all points.
 
 import random
 import re
-from functools import cache
 
 import pytest
 
@@ -17,9 +16,6 @@ from scpslab_course.course.assignment import (
     INSTRUCTOR,
     NOTES,
     SOLUTION,
-    find,
-    load_assignment,
-    load_marking,
     names,
 )
 from scpslab_course.course.folder import draw_within_bands
@@ -27,16 +23,11 @@ from scpslab_course.course.formulas import base_value
 from scpslab_course.course.model import MarkedNumber, Whose
 from scpslab_course.course.runs import run_of
 from scpslab_course.course.variant import Secret
+from tests.unit.course.claims import both
 from tests.unit.course.told import told
 
 STUDENTS = 20
 SECRET = Secret(bytes(range(32)))
-
-
-@cache
-def both(name):
-    assignment = load_assignment(find(name))
-    return assignment, load_marking(assignment)
 
 
 def variants(name):

@@ -23,36 +23,13 @@ def test_names_with_commas_umlauts_and_blanks_are_names(tmp_path):
     assert [(party.name, len(party.members)) for party in parties(read_roster(path))] == [("group/g", 2)]
 
 
-@pytest.mark.parametrize(
-    "word",
-    [
-        "../x",
-        "a/b",
-        "..",
-        ".",
-        "",
-        "-x",
-        "a b",
-        "a\\b",
-        "ü",
-        "a" * 101,
-        "a\x1b[1m",
-        "x.part",
-        "issued.csv",
-        "Issued.CSV",
-    ],
-)
-def test_ids_that_are_no_folders_are_refused(tmp_path, word):
-    said = complaints(tmp_path / "r.csv", f'student,name\n"{word}",A\nok,B\n')
-    assert said[0].startswith("2: student: found ")
-    assert said[0].isprintable()
-
-
 @golden.each("roster", "case content")
 def test_what_is_no_roster_is_told_with_its_line(tmp_path, case, content):
-    for word, character in (("NOTHING", ""), ("NUL", "\0"), ("ESC", "\x1b")):
+    for word, character in (("NOTHING", ""), ("NUL", "\0"), ("ESC", "\x1b"), ("LONG", "a" * 101)):
         content = content.replace(word, character)
-    case.hold("\n".join(complaints(tmp_path / "r.csv", f"{content}\n" if content else "")), tmp_path)
+    said = complaints(tmp_path / "r.csv", f"{content}\n" if content else "")
+    case.hold("\n".join(said), tmp_path)
+    assert "".join(said).isprintable()
 
 
 def test_a_roster_of_other_bytes_is_told_what_to_save(tmp_path):
@@ -68,7 +45,7 @@ def test_a_missing_or_endless_file_is_refused(tmp_path):
     for name in ("pipe", "device"):
         with pytest.raises(ScenarioError, match="found no ordinary file; expected a roster, a CSV file"):
             read_roster(tmp_path / name)
-    assert "found more than" in complaints(tmp_path / "r.csv", "student\n" + "a" * (2 << 20))[0]
+    assert "more than 1048576 bytes" in complaints(tmp_path / "r.csv", "student\n" + "a" * (2 << 20))[0]
 
 
 def test_who_handed_in_is_known_by_a_mac_s_name_of_the_file(tmp_path):

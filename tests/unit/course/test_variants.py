@@ -51,13 +51,6 @@ def issued(course, assignment, marking, no_runs):
     return plan_issue(course, course.secret(), "2026w", parties(STUDENTS), [(assignment, marking)], no_runs)
 
 
-def test_a_course_that_would_not_be_valid_leaves_nothing(tmp_path):
-    said = refusal(make_course, tmp_path / "satnet", "x" * 500, "2026 w", ["small"]).splitlines()
-    assert said[0].startswith("--title: title: found 500 characters; expected one line of 1 to 200 characters.")
-    assert said[1].startswith('--term: term: found "2026 w"; expected a letter or digit,')
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_draw_depends_on_the_secret_and_every_name(assignment):
     def parameters(secret=b"s", term="t", name="small", student="anna", attempt=0):
         return drawn(secret, Whose(term, name, student), assignment.file.variant, attempt)

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from scpslab.core import scratch
 from scpslab.core.errors import CapabilityError
@@ -15,6 +16,7 @@ from scpslab.engine.base import Finding
 from scpslab.engine.findings import (
     Surroundings,
     explain,
+    judge_appliance,
     judge_memory_folder,
     judge_mounts,
     judge_other_folder,
@@ -55,6 +57,10 @@ JUDGED = {
     "yama's scope 2": explain(errno.EPERM, 2, False, BARE),
     # It holds until the next boot, whatever root writes.
     "yama's scope 3": explain(errno.EPERM, 3, True, DOCKER),
+    "no appliance needed": judge_appliance("", False, False),
+    "no appliance": judge_appliance("no ptrace", False, False),
+    "an appliance": judge_appliance("no ptrace", True, False),
+    "an appliance with KVM": judge_appliance("no ptrace", True, True),
 }
 
 
@@ -88,16 +94,12 @@ def test_the_guests_memory_is_in_the_first_folder_that_can_hold_it(folders):
     assert memory.choose(places).name == "tmp"
 
 
-def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, monkeypatch):
+def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, monkeypatch, told):
     places, _, noexec = folders
     noexec |= {"shm", "tmp"}
     monkeypatch.setattr("scpslab.engine.appliance.native.may_trace", lambda: 0)
     monkeypatch.setattr(memory, "memory_places", lambda: (*places, places[0] / "gone"))
-    with pytest.raises(
-        CapabilityError,
-        match=r"shm mounted noexec, .*tmp mounted noexec, .*gone missing; expected .* Run \"scpslab doctor\".*SCPSLAB_MEMORY",
-    ):
-        VirtualEngine().prepare(silent, [])
+    told("the guests' memory", "no folder", VirtualEngine().prepare, silent, [], error=CapabilityError)
 
 
 def test_the_user_s_folder_is_the_only_one_and_is_cleaned_like_the_others(monkeypatch, tmp_path):
@@ -114,53 +116,19 @@ def test_what_holds_forks_is_tried(tmp_path):
 
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 13 (trixie)"\nNAME="Debian GNU/Linux"\n'
-NAME = "Debian GNU/Linux 13 (trixie)"
-RELEASE = "proc/sys/kernel/osrelease"
-# The files by which each is known; a name that ends in / is a folder.
-ROOTS = {
-    "a machine": ({RELEASE: "6.12.48+deb13-amd64\n", "proc/1/cgroup": "0::/init.scope\n"}, Surroundings(NAME)),
-    "no files at all": ({}, Surroundings(NAME)),
-    "docker": ({".dockerenv": "", "proc/1/cgroup": "0::/\n"}, Surroundings(NAME, "docker")),
-    "docker by its group": ({"proc/1/cgroup": "8:pids:/docker/a39717a882b1\n0::/\n"}, Surroundings(NAME, "docker")),
-    "podman": (
-        {"run/.containerenv": 'engine="podman-4.3.1"\n', "run/systemd/container": "oci\n"},
-        Surroundings(NAME, "podman"),
-    ),
-    "podman by its group": (
-        {"proc/1/cgroup": "0::/machine.slice/libpod-1.scope/container\n"},
-        Surroundings(NAME, "podman"),
-    ),
-    "lxc": ({"run/systemd/container": "lxc\n"}, Surroundings(NAME, "lxc")),
-    "lxc by its group": ({"proc/1/cgroup": "0::/lxc/web\n"}, Surroundings(NAME, "lxc")),
-    "nspawn": ({"run/systemd/container": "systemd-nspawn\n"}, Surroundings(NAME, "systemd-nspawn")),
-    "kubernetes": (
-        {".dockerenv": "", "var/run/secrets/kubernetes.io/": "", "proc/1/cgroup": "0::/kubepods/1\n"},
-        Surroundings(NAME, "kubernetes"),
-    ),
-    "wsl 2": ({RELEASE: "5.15.167.4-microsoft-standard-WSL2\n", "run/WSL/": ""}, Surroundings(NAME, "", 2)),
-    "wsl 2 with a kernel of one's own": ({RELEASE: "6.6.0-mine\n", "run/WSL/": ""}, Surroundings(NAME, "", 2)),
-    "wsl 2 by its version": (
-        {"proc/version": "Linux version 5.10.16.3-microsoft-standard-WSL2 (gcc)\n"},
-        Surroundings(NAME, "", 2),
-    ),
-    "wsl 1": ({RELEASE: "4.4.0-19041-Microsoft\n"}, Surroundings(NAME, "", 1)),
-    "docker in wsl 2": (
-        {RELEASE: "5.15.167.4-microsoft-standard-WSL2\n", ".dockerenv": ""},
-        Surroundings(NAME, "docker", 2),
-    ),
-}
 
 
-@pytest.mark.parametrize("name", ROOTS)
-def test_each_is_known_by_its_files(tmp_path, name):
-    files, expected = ROOTS[name]
+@golden.each("what a machine is known by")
+def test_each_is_known_by_its_files(case, tmp_path):
+    """A name that ends in / is a folder."""
+    files = yaml.safe_load(case.partition(" | ")[2])
     for path, text in {"etc/os-release": DEBIAN, **files}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         if path.endswith("/"):
             (tmp_path / path).mkdir()
         else:
             (tmp_path / path).write_text(text)
-    assert look(tmp_path) == expected
+    case.hold(look(tmp_path))
 
 
 MOUNTS = """\

@@ -21,7 +21,7 @@ from scpslab_course.course.folder import FORM as COURSE_FORM
 from scpslab_course.course.folder import CourseFile
 from scpslab_course.course.model import AssignmentFile, MarkingFile
 from tests import golden
-from tests.cases import changed, refusal
+from tests.cases import changed, document, refusal
 
 LINE = re.compile(r"[^ ]+\.yaml(:\d+)?: [\w.\[\]-]+: found .+; expected .+[.?]")
 
@@ -49,7 +49,7 @@ KINDS = {
     ),
     "campaign": Kind(
         lambda path: load_campaign(str(path)),
-        "kind: campaign\nversion: 1\ntitle: Some\nruns:\n  - scenario: links/loss\n    variant: [test]\n",
+        document("campaign"),
         "variant",
         "variants",
         ("variant: [test]", "variant: test"),
@@ -57,18 +57,7 @@ KINDS = {
     ),
     "claims": Kind(
         load_claims,
-        """kind: claims
-version: 1
-title: A paper
-year: 1998
-reference: Somebody, 1998
-claims:
-  - id: one
-    weight: headline
-    source: Fig 1
-    says: Something is so.
-    not_testable: A hope.
-""",
+        document("claims"),
         "weight",
         "wieght",
         ("year: 1998", 'year: "1998"'),
@@ -76,18 +65,7 @@ claims:
     ),
     "figure": Kind(
         load_recipe,
-        """kind: figure
-version: 1
-plot: metric-vs-axis
-title: a title
-source: Fig 0
-metric: transfer_s
-axis: ber
-x: {label: x (1)}
-y:
-  label: y (s)
-  max: 5
-""",
+        document("figure"),
         "axis",
         "axes",
         ("max: 5", 'max: "5"'),
@@ -95,22 +73,7 @@ y:
     ),
     "assignment": Kind(
         lambda path: load(path, ASSIGNMENT_FORM, AssignmentFile),
-        """kind: assignment
-version: 1
-title: A small one
-goals: [To be small]
-minutes: 5
-scenarios: [transfer]
-variant:
-  delay: {kind: range, from: 10 ms, to: 300 ms, step: 5 ms, set: [links.hop.forward.delay]}
-predictions:
-  time: {kind: number, question: "How long?", unit: s}
-answers:
-  bdp:
-    kind: number
-    question: What is the product?
-    points: 2
-""",
+        document("assignment"),
         "question",
         "qustion",
         ("points: 2", 'points: "2"'),
@@ -118,20 +81,7 @@ answers:
     ),
     "marking": Kind(
         lambda path: load(path, MARKING_FORM, MarkingFile),
-        """kind: marking
-version: 1
-predictions:
-  time: {kind: log-ratio, truth: 'mean("transfer", "transfer_s")', full: 1.2, zero: 3}
-answers:
-  bdp:
-    kind: number
-    expected: rate * 2 * delay / 8
-    wrong:
-      - value: rate * delay / 8
-        share: 0.25
-        comment: One way only.
-write_up: [{says: Says why., points: 3}]
-""",
+        document("marking"),
         "comment",
         "coment",
         ("share: 0.25", "share: 1.25"),
@@ -139,13 +89,7 @@ write_up: [{says: Says why., points: 3}]
     ),
     "course": Kind(
         lambda path: load(path, COURSE_FORM, CourseFile),
-        f"""kind: course
-version: 1
-title: A
-public_key: "{"0" * 64}"
-term: 2026w
-assignments: [first-steps]
-""",
+        document("course"),
         "assignments",
         "asignments",
         ("term: 2026w", "term: 2026"),
@@ -264,7 +208,10 @@ def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be_and_where_that
         (lambda path: path.write_bytes(b"kind: \xff\n"), r"found .*not UTF-8; expected text"),
         (os.mkfifo, r"found (no ordinary file|no such file); expected "),
         (lambda path: path.symlink_to("/dev/zero"), r"found (no ordinary file|no such file); expected "),
-        (lambda path: (path.touch(), os.truncate(path, (64 << 20) + 1)), r"found more than 67108864 bytes; expected "),
+        (
+            lambda path: (path.touch(), os.truncate(path, (64 << 20) + 1)),
+            r"found 67108865 bytes, more than 67108864 bytes; expected ",
+        ),
     ],
     ids=["no text", "a pipe", "a device", "too large"],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from scpslab.core.choices import one_of
+from scpslab.core.problems import Problem
 from scpslab.documents.places import Places
 
 FIGURES = ["fy97/fig14", "fy97/fig04", "fy97/fig24"]
@@ -31,12 +32,13 @@ def test_nothing_is_suggested_where_nothing_is_near():
 
 def test_complaints_come_in_the_order_of_the_file():
     places = Places(Path("mine.yaml"), {("a",): 7, ("b",): 2, ("c",): 4}).set_from("--set c=1", [("c",)])
-    said = str(places.error([(("c",), "set"), (("a",), "late"), (("d",), "missing"), (("b", "x"), "early")]))
+    found = ((("c",), "set"), (("a",), "late"), (("d",), "missing"), (("b", "x"), "early"))
+    said = str(places.error(Problem(at, what, "another") for at, what in found))
     assert said.splitlines() == [
-        "mine.yaml: d: missing",
-        "mine.yaml:2: b.x: early",
-        "mine.yaml:7: a: late",
-        "--set c=1: c: set",
+        "mine.yaml: d: found missing; expected another",
+        "mine.yaml:2: b.x: found early; expected another",
+        "mine.yaml:7: a: found late; expected another",
+        "--set c=1: c: found set; expected another",
     ]
 
 

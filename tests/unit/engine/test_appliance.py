@@ -1,7 +1,6 @@
 """When cells run in the appliance, and with which words its machine is started; tests/processes starts some."""
 
 import os
-from dataclasses import replace
 
 import pytest
 
@@ -9,7 +8,6 @@ from scpslab.core.errors import CapabilityError
 from scpslab.engine.appliance import machine as machine_module
 from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import Parts, command, find_qemu
-from scpslab.engine.findings import judge_appliance
 
 
 def test_the_machine_gets_nothing_of_the_host_but_named_folders(tmp_path, monkeypatch):
@@ -28,10 +26,9 @@ def test_the_machine_gets_nothing_of_the_host_but_named_folders(tmp_path, monkey
     assert not {"-netdev", "-drive", "-hda", "-nic"} & set(words)
 
 
-def test_no_qemu_is_an_error_that_says_what_to_install(monkeypatch):
+def test_no_qemu_is_an_error_that_says_what_to_install(monkeypatch, told):
     monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CapabilityError, match="apt-get install qemu-system-x86"):
-        find_qemu()
+    told("no QEMU", "nowhere", find_qemu, error=CapabilityError)
 
 
 @pytest.mark.parametrize(
@@ -67,19 +64,3 @@ def test_kvm_is_used_only_where_it_makes_a_machine(tmp_path, monkeypatch):
     for value, is_accelerated in ((native.FORCED, True), (native.EMULATED, False)):
         monkeypatch.setenv(native.VARIABLE, value)
         assert machine_module.is_accelerated() == is_accelerated
-
-
-@pytest.mark.parametrize(
-    ("why", "has_qemu", "accelerated", "state", "found"),
-    [
-        ("", False, False, "ok", "not needed"),
-        ("no ptrace", False, False, "missing", "no ptrace, and there is no qemu-system-x86_64"),
-        ("no ptrace", True, False, "warning", "10 to 20 times slower, with the same bytes"),
-        ("no ptrace", True, True, "warning", "KVM"),
-    ],
-)
-def test_doctor_says_whether_cells_run_in_the_appliance(why, has_qemu, accelerated, state, found):
-    finding = judge_appliance(why, has_qemu, accelerated)
-    assert finding.state == state
-    assert found in finding.found
-    assert replace(finding, state="ok").name == "appliance"

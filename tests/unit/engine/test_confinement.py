@@ -3,6 +3,7 @@
 import os
 
 from scpslab.engine.confinement import launcher, sweep, take
+from tests import golden
 
 
 def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
@@ -12,21 +13,7 @@ def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
     for name in ("boot", "lab"):
         (tmp_path / name).symlink_to(tmp_path / "real")
     words = launcher(tmp_path / "tools", tmp_path / "linux", tmp_path, tmp_path / "memory")
-    pairs = list(zip(words[1:-1:2], words[2:-1:2], strict=True))
-
-    assert words[0] == str(tmp_path / "tools" / "confine")
-    assert words[-1] == "--"
-    assert [path for option, path in pairs if option == "--run"] == [str(tmp_path / "linux")]
-    assert {path for option, path in pairs if option == "--write"} == {
-        "/dev/null",
-        str(tmp_path / "cell" / "out"),
-        str(tmp_path / "memory"),
-    }
-    assert {path for option, path in pairs if option == "--read"} == {
-        "/proc/cpuinfo",
-        str(tmp_path / "real"),
-        str(tmp_path / "cell"),
-    }
+    golden.Case("words around a guest", "launcher").hold("\n".join(words), tmp_path)
 
 
 def test_what_becomes_a_link_while_it_is_copied_is_not_followed(tmp_path, monkeypatch):

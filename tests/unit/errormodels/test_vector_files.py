@@ -9,7 +9,7 @@ import pytest
 
 from scpslab.core.errors import ScenarioError
 from scpslab.plan.error_models import Errors
-from scpslab.scenario import vectors
+from scpslab.scenario import errors as vectors
 from tests import golden
 from tests.cases import refusal
 
@@ -23,6 +23,10 @@ def errors(path: Path, sha256: str | None = None) -> Errors:
     settings = VectorFile(file=str(path), sha256=sha256 or hashlib.sha256(path.read_bytes()).hexdigest())
     common = {"action": "drop", "drop_packets": (), "drop_min_bytes": 0, "outages": ()}
     return Errors(model="vector-file", settings=settings, seed="2a" * 32, vector_errors=1, **common)
+
+
+def gaps_of(stored):
+    return vectors.drawn(stored)[".u64"]
 
 
 def map_of(stored: Errors) -> bytes | None:
@@ -52,7 +56,7 @@ def test_gaps_and_their_bit_map_are_the_same_vector(tmp_path):
     assert map_of(text) == bytes([0b00110000, 0, 0b00000001])
     bits = errors(written(tmp_path / "some.bits", map_of(text)))
     assert map_of(bits) == map_of(text)
-    assert vectors.gap_vector(text).tolist() == vectors.gap_vector(bits).tolist() == [3, 1, 20, 3]
+    assert gaps_of(text).tolist() == gaps_of(bits).tolist() == [3, 1, 20, 3]
 
 
 WORDS = ("7\nfive\n", "0\n", "1\n\n-5\n", "1.5", "1e3", "1_000\n", "nan\n", "1" * 23, "5" + " " * 200 + "6\n", "\n \n")
@@ -67,7 +71,7 @@ def test_bad_vector_files_are_named_with_their_line_before_and_in_a_run(tmp_path
     assert problem is not None
     assert problem.at == ("file",)
     golden.Case("vector files", f"{suffix} {content[:20]!r}").hold(problem)
-    assert refusal(vectors.gap_vector, errors(file)) == f"{tmp_path}/{problem}"
+    assert refusal(gaps_of, errors(file)) == f"{tmp_path}/{problem}"
 
 
 def test_what_is_no_file_is_called_what_it_is(tmp_path):
@@ -80,7 +84,7 @@ def test_what_is_no_file_is_called_what_it_is(tmp_path):
         golden.Case("vector files", name).hold(problem)
 
 
-@pytest.mark.parametrize("read", [vectors.gap_vector, map_of])
+@pytest.mark.parametrize("read", [gaps_of, map_of])
 def test_a_vector_that_is_another_one_now_or_no_file_is_refused(tmp_path, read):
     path = written(tmp_path / "v.txt", b"3\n5\n")
     os.mkfifo(tmp_path / "pipe")

@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.plots import metric_vs_axis
 from scpslab.analysis.figures.plots.metric_vs_axis import _Positions
-from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number, flow_at
+from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.analysis.statistics import Group
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError
 
 pytestmark = pytest.mark.slow
 
@@ -45,22 +45,6 @@ def test_every_kind_of_single_cell_figure_is_drawn_for_the_cell_wanted(run_dir, 
     assert (png.name, xpl.name) == (f"{name}-{CELL}.png", f"time-sequence-{CELL}.xpl")
     assert png.read_bytes().startswith(b"\x89PNG")
     assert xpl.read_text().startswith("timeval unsigned")
-
-
-@pytest.mark.parametrize(
-    ("choice", "said"),
-    [
-        ({"names": ["fy97-fig6"]}, "fy97-fig06"),
-        ({"names": ["fy97-fig14"]}, 'no column "level"'),
-        ({"names": ["fy97-a01"]}, "no completed cell of ber 0, stack fy97-reno"),
-        ({"names": ["fy97-a01"], "cells": ["r9"]}, '--cell "r9"'),
-        ({"names": ["fy97-a01"], "cells": ["stack=reno,ber=1e-05,r2"]}, "found no packets|no capture"),
-        ({"formats": ["gif"]}, '"gif"; expected one of png'),
-    ],
-)
-def test_what_cannot_be_drawn_is_named(run_dir, choice, said):
-    with pytest.raises((ResultError, UsageError), match=said):
-        draw(run_dir, **choice)
 
 
 def test_a_damaged_capture_is_an_error_even_when_nobody_asked_for_the_figure(run_dir):
@@ -159,10 +143,3 @@ def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
 )
 def test_a_unit_counts_quantities_of_its_kind(unit, text, fits):
     assert metric_vs_axis._counts_in(unit, text) is fits
-
-
-def test_a_capture_that_is_not_there_is_no_matter_of_the_filter(run_dir):
-    for path in (run_dir / "cells" / CELL / "captures").iterdir():
-        path.unlink()
-    with pytest.raises(NothingToDrawError, match=r"ws4\.pcap: found no capture; expected the file of the probe"):
-        flow_at(next(cell for cell in Source(run_dir).run.cells if cell.id == CELL), "source")

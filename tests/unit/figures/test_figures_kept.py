@@ -7,6 +7,7 @@ import pytest
 from scpslab.analysis import figures
 from scpslab.analysis.collect import collect
 from scpslab.analysis.figures import drawing
+from tests.runs import write_manifest
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +17,7 @@ BER = "fy97-fig04.png"
 @pytest.fixture
 def draw(run_dir, monkeypatch):
     """Draws all figures of the run; gives their paths, and whether anything was drawn."""
-    (run_dir / "manifest.json").write_text(
-        json.dumps({"format": 1, "status": "completed", "scenario": "fy97/fig04", "engine": "virtual", "cells": {}})
-    )
+    write_manifest(run_dir, "fy97/fig04", engine="virtual", cells={})
     collect(run_dir)
     calls = []
     really = drawing.draw

@@ -9,7 +9,7 @@ import pytest
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.model_curves import METRICS, Path, floor_s, mathis_s, path_of, pftk_s
 from scpslab.analysis.run import open_cell
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError
 
 # 100 ms, 1 % loss, 1460-byte segments; 1460 + 40 bytes on a line of 100 Mbit/s take 0.12 ms.
 PATH = Path(1_460_000, 1460, header_bytes=40, overhead_bytes=0, rate_bps=100_000_000, rtt_s=0.1, loss=0.01)
@@ -72,7 +72,8 @@ def test_the_path_is_that_of_the_plan(run_dir, model, loss):
     with_errors(run_dir, name, model)
     path = path_of(open_cell(run_dir / "cells" / name))
     assert (path.rate_bps, path.segment_bytes, path.total_bytes, path.packet_bytes) == (2_000_000, 1400, 60_000, 1456)
-    assert path.loss == pytest.approx(loss)
+    # The formula of bursts leaves out what the borders of a packet cut off: 9 bits of 11648, a few times.
+    assert path.loss == pytest.approx(loss, rel=1e-6 if model == "independent" else 3e-5)
     # 265 ms each way, a packet at 2 Mbit/s and over four cables of LANs at 10 Mbit/s, and an acknowledgement back.
     assert path.rtt_s == pytest.approx(
         0.53 + 1456 * 8 / 2e6 + 4 * 1490 * 8 / 10e6 + 56 * 8 / 1e6 + 4 * 90 * 8 / 10e6, rel=1e-6
@@ -99,8 +100,6 @@ def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):
     (path,) = draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
     assert path == plain
     assert path.read_bytes() != before
-    with pytest.raises(UsageError, match="expected one of floor, mathis, pftk"):
-        draw(run_dir, ["fy97-fig05"], models=("cubic",))
 
 
 def test_points_with_several_paths_have_no_curve(run_dir):

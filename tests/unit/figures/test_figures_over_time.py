@@ -14,11 +14,15 @@ from scpslab.analysis.figures.canvas import COLOURS
 from scpslab.analysis.figures.plots import over_time
 from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
+from tests.made_records import Line, packets, tcp, written
+from tests.runs import write_record
 
-from scpslab.kinds.probes.losses.plan import Losses
 from scpslab.kinds.probes.tcp_info.plan import TcpInfo
 
 CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
+
+
+ACK, SECOND_NS = 0x10, 10**9
 
 
 def panels(figure: Figure) -> dict[str, object]:
@@ -27,13 +31,12 @@ def panels(figure: Figure) -> dict[str, object]:
 
 
 def with_records(run_dir: Path, name: str) -> Path:
-    """The cell with a tcp_info probe and a verdict log added."""
+    """The cell with a tcp_info probe and a record of two lost packets added."""
     folder = run_dir / "cells" / name
     plan = plans.read(json.loads((folder / "plan.json").read_text()))
     probes = (
         *plan.cell.probes,
         TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8),
-        Losses(name="log", link="hop", direction="forward"),
     )
     (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
     ends = {"local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "srtt_ms": 540.0, "mss_bytes": 1400, "unacked": 1}
@@ -41,12 +44,13 @@ def with_records(run_dir: Path, name: str) -> Path:
         {"t_s": t_s, "cwnd_segments": cwnd, "ssthresh_segments": ssthresh, **ends}
         for t_s, cwnd, ssthresh in ((2.0, 4, 2147483647), (3.0, 10, 2147483647), (4.0, 5, 5))
     ]
-    (folder / "records" / "tcp-ws1.jsonl").write_text("".join(json.dumps(line) + "\n" for line in samples))
-    losses = [
-        {"t_s": 2.5, "ordinal": 9, "wire_bytes": 1456, "verdict": "corrupt"},
-        {"t_s": 3.5, "ordinal": 20, "wire_bytes": 1456, "verdict": "queue"},
+    write_record(folder, "tcp-ws1", samples)
+    flow = tcp(("10.1.0.1", 40001), ("10.2.0.2", 5001))
+    lost = [
+        Line(flow, 2 * SECOND_NS, 5 * SECOND_NS // 2, "corrupt", payload=1400, flags=ACK),
+        Line(flow, 7 * SECOND_NS // 2, None, "queue", payload=1400, sequence=1400, flags=ACK),
     ]
-    (folder / "records" / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in losses))
+    (folder / "records" / "packets.rec").write_bytes(written([packets("hop", "forward", lost)]))
     return folder
 
 
@@ -71,7 +75,7 @@ def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir, draw
 def test_each_cause_of_loss_has_a_row(run_dir, drawn):
     with_records(run_dir, CELL)
     axes = panels(drawn("over-time", CELL))["lost"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\nforward: all", "corrupt\nforward: all"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\nforward", "corrupt\nforward"]
     start_s = open_cell(run_dir / "cells" / CELL).plan.cell.workloads[0].start_ns / 1e9
     assert sorted(
         (round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines
@@ -104,3 +108,9 @@ def test_lines_of_sequence_numbers_never_go_back(drawn):
     assert all(np.all(np.diff(line.get_ydata()) > 0) for line in lines)
     marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
     assert sum(len(line.get_xdata()) for line in marks) > 0
+
+
+def test_a_figure_of_all_cells_takes_no_choice_of_them(scpslab, run_dir):
+    code, _, err = scpslab("plot", run_dir, "--figure", "points", "--cell", CELL)
+    assert code == 2
+    assert "--cell: found a choice of cells for the figure points, which shows all; expected a figure of single" in err

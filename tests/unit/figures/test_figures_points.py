@@ -16,6 +16,7 @@ from scpslab.analysis.run import open_cell
 from scpslab.analysis.table import read_results
 from scpslab.core.errors import ResultError
 from scpslab.scenario import planning
+from tests.runs import write_cell, write_manifest
 
 
 def rows_of(figure):
@@ -94,15 +95,9 @@ def file_run(tmp_path, synthetic, monkeypatch):
     cell = next(iter(scenario.cells(scenario.load("sgls/aero-fig02:test"))))
     plan = planning.plan(cell)
     (transfer,) = plan.cell.workloads
-    folder = tmp_path / "run-0001" / "cells" / cell.id
-    folder.mkdir(parents=True)
-    (folder / "plan.json").write_text(plans.text(plan))
-    (folder / "status.json").write_text(
-        json.dumps({"status": "completed", "reason": "", "epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0})
-    )
-    (folder.parents[1] / "manifest.json").write_text(
-        json.dumps({"format": 1, "scenario": "sgls/aero-fig02:test", "status": "completed"})
-    )
+    ended = {"epoch_realtime_ns": synthetic.EPOCH_NS, "virtual_s": 9.0}
+    folder = write_cell(tmp_path / "run-0001" / "cells" / cell.id, plan, **ended)
+    write_manifest(folder.parents[1], "sgls/aero-fig02:test")
     # The address of the sender has no prefix length in a packet.
     sender = next(end.ip.split("/")[0] for end in plan.network.serial_links[0].ends if end.node == transfer.from_)
     monkeypatch.setattr(synthetic, "CLIENT", (sender, 40001))

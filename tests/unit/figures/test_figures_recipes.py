@@ -2,23 +2,12 @@
 
 import pytest
 
-from scpslab.analysis.figures.drawing import find
 from scpslab.analysis.figures.plots import load, load_all
-from scpslab.core.errors import ScenarioError, UsageError
+from scpslab.core.errors import ScenarioError
 from tests import golden
-from tests.cases import changed, refusal
+from tests.cases import changed, document, refusal
 
-RECIPE = """
-kind: figure
-version: 1
-plot: metric-vs-axis
-title: a title
-source: Fig 0
-metric: transfer_s
-axis: ber
-x: {label: x (1), scale: log}
-y: {label: y (s)}
-"""
+RECIPE = changed(document("recipe"), ("source: mine", "source: Fig 0"), ("goodput_bps", "transfer_s"))
 
 
 @pytest.fixture
@@ -91,8 +80,3 @@ def test_a_recipe_s_name_is_its_file_s(folder):
     path.write_text(RECIPE + "name: two\n")
     with pytest.raises(ScenarioError, match='found the unknown key "name"'):
         load(path)
-
-
-def test_an_unknown_name_is_answered_with_the_nearest(tmp_path):
-    with pytest.raises(UsageError, match="fy97-fig04"):
-        find(tmp_path).named("fy97-fig4")

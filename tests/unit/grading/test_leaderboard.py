@@ -10,7 +10,7 @@ from scpslab_course.course.folder import Student
 from scpslab_course.course.variant import PRACTICE, Secret
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded
-from scpslab_course.grading.leaderboard import boards, write_leaderboard
+from scpslab_course.grading.review import boards, write_leaderboard
 from tests.unit.grading.test_review import HOSTILE, Tags
 
 SECRET = Secret(b"1" * 32)

@@ -72,7 +72,7 @@ OF_ANOTHER_CELL = {"cell": "r2", "goodput_bps": "", "note": "", "rtt_ms": "7"}
 )
 def test_what_no_run_gives_is_named_in_a_table(monkeypatch, rows, says):
     """The grader has run one of two cells."""
-    monkeypatch.setattr(compare, "other_vectors", lambda *_: "")
+    monkeypatch.setattr(compare, "other_rules", lambda *_: "")
     mine = Rerun({}, [ROW], [], ("r1",), Manifest())
     run = SimpleNamespace(digest=SimpleNamespace(files={}), plans={"r1": 1, "r2": 2}, manifest=Manifest())
     found = list(against_rerun({"transfer": run}, {"transfer": rows}, {"transfer": mine}))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from scpslab.core.errors import ScenarioError
 from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Marks, Status
+from tests import golden
+from tests.cases import refusal
 
 PARTS = (
     Graded("answer", "bdp", "What?", 2, 1.0, "nearly", "100 kB"),
@@ -189,18 +190,7 @@ def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_
     assert "Did you mean answer why?" in marks.problems[3]
 
 
-HEAD = "submission,student,assignment,part,of,points,comment\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("student,points\nanna,3\n", ":1: found other columns"),
-        (f"{HEAD}a,b\n", ":2: found 2 fields; expected 7"),
-        (HEAD + "x,anna,small,answer why,4,1,\n" * 2, ":3: found .answer why. of .anna. again"),
-    ],
-)
-def test_a_file_that_is_none_is_refused(tmp_path, text, says):
-    (tmp_path / "marks.csv").write_text(text)
-    with pytest.raises(ScenarioError, match=says):
-        Marks(tmp_path / "marks.csv")
+@golden.each("marks.csv", "case text")
+def test_a_file_that_is_none_is_refused(tmp_path, case, text):
+    (tmp_path / "marks.csv").write_text(text.replace("HEAD", "submission,student,assignment,part,of,points,comment"))
+    case.hold(refusal(Marks, tmp_path / "marks.csv"), tmp_path)

@@ -93,7 +93,7 @@ def test_what_is_no_archive_is_refused(tmp_path):
         (tmp_path / "a").write_bytes(content)
         assert "expected a submission" in refused(tmp_path / "a")
     (tmp_path / "a").write_bytes(bytes(20 * 10**6 + 1))
-    assert "found more than 20000000 bytes" in refused(tmp_path / "a")
+    assert "found 20000001 bytes, more than 20000000 bytes" in refused(tmp_path / "a")
 
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -14,6 +14,7 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
     network = SimpleNamespace(
         directions=[SimpleNamespace(link="hop", name="forward", plan=plan, arriving=1)],
         managed_queues=dict,
+        longest_ns=lambda: 0,
         stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces, followed=lambda _: 0),
     )
     settled = SimpleNamespace(drawn=frozenset())

@@ -11,8 +11,7 @@ from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.events import RunStep
-from scpslab.plan.topology import catalogue
-from scpslab.scenario import planning
+from scpslab.scenario import planning, topologies
 
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
@@ -28,7 +27,7 @@ SACK = {"net.ipv4.tcp_sack": "0"}
 
 
 def plan_of(topology: str = "point_to_point") -> Plan:
-    module = catalogue.module(topology)
+    module = topologies.module(topology)
     return Plan(network=module.describe(module.PARAMETERS.read({})).plan(), cell=CELL)
 
 
@@ -72,6 +71,7 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
         with_errors(plan, seed="17" * 32, settings=Independent(ber=2e-5)),
         with_errors(plan, model="none", settings=NoErrors(), drop_packets=(3,), outages=((10**9, 2 * 10**9),)),
         impaired(plan, errors=ERRORS, duplicate=0.5, seed="17" * 32),
+        with_cell(plan, packets=True),
     ]
 
     assert {Template.of(other, vectors).id for other in others} == {Template.of(plan, vectors).id}
@@ -119,7 +119,8 @@ def test_a_template_s_file_states_it(vectors):
 def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
     plan = with_errors(plan_of(), drop_packets=(1, 2, 3), outages=((1, 2),))
 
-    assert Space.of(plan, vectors) == Space(gaps=128, windows=1, drops=4, verdicts=1)
+    expected = Space(places=128, stretches=1, windows=1, drops=4, verdicts=1, packets=plan.network.packet_lines)
+    assert Space.of(plan, vectors) == expected
 
 
 def test_what_can_change_has_room_for_it_in_every_direction(vectors):
@@ -127,7 +128,7 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
     directions = sum(len(link.directions) for link in plan.network.links)
     space = Space.of(plan, vectors)
 
-    assert space.gaps >= directions * GAPS_KEPT + 100
+    assert space.places >= directions * GAPS_KEPT + 100
     assert space.windows >= directions
 
 

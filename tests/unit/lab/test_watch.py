@@ -2,6 +2,7 @@
 
 from scpslab.lab.watch import KEPT, Connection, DirectionSample, Sample, View, sparkline
 from scpslab.plan.links import LOSS_CAUSES
+from tests import golden
 
 
 def sample(t_s: float, delivered_bytes: int, lost: dict[str, int] | None = None, acked: int = 1) -> Sample:
@@ -12,27 +13,12 @@ def sample(t_s: float, delivered_bytes: int, lost: dict[str, int] | None = None,
     return Sample(t_s, (direction,), (("ws1", Connection("10.0.0.1:5001", "10.0.0.2:80", info)),))
 
 
-def test_a_rate_is_that_between_two_looks():
-    view = View()
-    (first, _), (second, _) = view.lines(sample(1.0, 0)), view.lines(sample(3.0, 125_000))
-    assert " 0.0 kbit/s   queue     3000 B   lost 0" in first
-    assert second.startswith("hop forward ")
-    assert " 500.0 kbit/s " in second
-    assert "▄ " in second
-
-
-def test_losses_have_their_causes():
-    first, second, *_ = LOSS_CAUSES
-    (line, _) = View().lines(sample(1.0, 0, {first: 2, second: 1}))
-    assert line.endswith(f"lost 3 ({first} 2, {second} 1)")
-
-
-def test_a_connection_that_has_sent_nothing_is_left_out():
-    view = View()
-    (_, line) = view.lines(sample(1.0, 0))
-    assert line.startswith("ws1:5001 10.0.0.2:80 ")
-    assert line.endswith("cwnd    10   rtt 560.5 ms   retransmitted 2")
-    assert len(view.lines(sample(2.0, 0, acked=0))) == 1
+def test_rates_are_those_between_two_looks_and_losses_have_their_causes():
+    """A connection that has sent nothing is left out."""
+    view, (first, second, *_) = View(), LOSS_CAUSES
+    looks = sample(1.0, 0), sample(3.0, 125_000, {first: 2, second: 1}), sample(4.0, 125_000, acked=0)
+    lines = [f"{look.t_s} s: {line}" for look in looks for line in view.lines(look)]
+    golden.Case("samples of a network", "three looks").hold("\n".join(lines))
 
 
 def test_only_the_recent_history_is_shown():

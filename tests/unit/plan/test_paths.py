@@ -6,7 +6,9 @@ import pytest
 
 from scpslab.plan.paths import NoPathError
 from scpslab.plan.routes import NO_OPTIONS, Route
-from scpslab.plan.topology import Direction, Network, Serial, catalogue
+from scpslab.plan.topology import Direction, Network, Serial
+from scpslab.scenario import topologies
+from tests import golden
 
 
 def diamond(*routes):
@@ -83,58 +85,34 @@ def test_a_serial_link_reaches_its_peer_alone():
     net.host("a")
     net.host("b")
     one = Direction("one", 9600)
-    net.serial_link(
-        "a",
-        "b",
-        name="serial",
-        a_ip="10.7.0.1/24",
-        b_ip="10.7.0.2/24",
-        forward=one,
-        reverse=replace(one, name="two"),
-        serial=Serial(),
+    addresses, ways = (
+        {"a_ip": "10.7.0.1/24", "b_ip": "10.7.0.2/24"},
+        {"forward": one, "reverse": replace(one, name="two")},
     )
+    net.serial_link("a", "b", name="serial", serial=Serial(), **addresses, **ways)
     found = paths(net)
     assert names(found.path("a", "b", "10.7.0.2")) == ["serial.one"]
     with pytest.raises(NoPathError, match=r"^a has no route to 10\.7\.0\.3$"):
         found.path("a", "b", "10.7.0.3")
 
 
-@pytest.mark.parametrize(
-    ("routes", "node", "said"),
-    [
-        ((), "r1", "r1 has no route to 10.2.0.1"),
-        ((("r1", "b", "sky"), ("r2", "b", "r1.wire")), "r1", "packets to 10.2.0.1 go in circles: r1, r2, r1"),
-        ((("r1", "b", "spur"),), "r3", "r3 has no route to 10.2.0.1"),
-        ((("r1", "b", "spur"), ("r3", "default", "r1")), "r1", "packets to 10.2.0.1 go in circles: r1, r3, r1"),
-    ],
-)
-def test_an_error_names_the_node_where_packets_end(routes, node, said):
+def ends_at(call):
+    """The node where packets end, and why."""
     with pytest.raises(NoPathError) as caught:
-        paths(diamond(*routes)).path("a", "b", "10.2.0.1")
-    assert (caught.value.node, str(caught.value)) == (node, said)
+        call().path("a", "b", "10.2.0.1")
+    return f"{caught.value.node}: {caught.value}"
 
 
-@pytest.mark.parametrize(
-    ("route", "said"),
-    [
-        (
-            Route(to="10.2.0.0/24", via=None, **NO_OPTIONS),
-            "r1 drops packets to 10.2.0.1, as its route to 10.2.0.0/24 says",
-        ),
-        (
-            Route(to="default", via="10.99.0.1", **NO_OPTIONS),
-            "r1 has a route to default by 10.99.0.1, which is no neighbour",
-        ),
-        (
-            Route(to="default", via="10.1.0.77", **NO_OPTIONS),
-            "r1 sends to 10.1.0.77 on link r1-lan, where no node has this address",
-        ),
-    ],
-)
-def test_routes_of_foreign_plans_are_followed_no_further_than_they_lead(route, said):
-    with pytest.raises(NoPathError) as caught:
-        changed(diamond(), "r1", routes=(route,)).path("a", "b", "10.2.0.1")
-    assert (caught.value.node, str(caught.value)) == ("r1", said)
+@golden.each("where packets end")
+def test_an_error_names_the_node_where_packets_end(case):
+    routes = [route.split() for route in case.split(", ") if route != "no route"]
+    case.hold(ends_at(lambda: paths(diamond(*routes))))
+
+
+@golden.each("where packets end by routes of foreign plans", "case to via")
+def test_routes_of_foreign_plans_are_followed_no_further_than_they_lead(case, to, via):
+    route = Route(to=to, via=None if via == "nothing" else via, **NO_OPTIONS)
+    case.hold(ends_at(lambda: changed(diamond(), "r1", routes=(route,))))
 
 
 def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
@@ -153,10 +131,10 @@ def test_hosts_do_not_forward_unless_their_kernel_is_told_to():
     ]
 
 
-@pytest.mark.parametrize("name", catalogue.names())
+@pytest.mark.parametrize("name", topologies.names())
 def test_every_node_of_every_topology_answers_its_neighbours(name):
     """One hop to each neighbour's address, or the link that a route says instead."""
-    module = catalogue.module(name)
+    module = topologies.module(name)
     found = module.describe(module.PARAMETERS.read({})).plan()
     known = found.paths
     for link in found.all_links:

@@ -49,14 +49,11 @@ def test_a_named_link_gets_the_data_and_the_routes_get_the_acknowledgements(cell
     assert planning.plan(*cells(overrides=["workloads.transfer.to=home.home-sat"])) == planning.plan(cell)
 
 
-def test_a_host_alone_has_its_first_address_and_a_warning_says_so(cells):
+def test_a_host_alone_has_its_first_address_and_a_warning_says_so(cells, tmp_path):
     found = cells(overrides=["workloads.transfer.to=home"])
     assert first_flow(*found).to_ip == SATELLITE
     (warning,) = planning.open_choices(found)
-    assert re.search(
-        r'workloads\[0\]\.to: found "home", which has 2 addresses on different paths; expected home\.sat or home\.phone\.',
-        warning,
-    )
+    golden.Case("ends of workloads", "a host alone").hold(warning, tmp_path)
     assert planning.open_choices(cells()) == []
 
 
@@ -83,15 +80,11 @@ def test_a_scenario_s_route_comes_before_the_topology_s(cells, to):
     assert links(first_flow(*cells(rest=f"routes: {{home: {{{to}: sat}}}}\n")).back) == ["sat", "uplink", "lan"]
 
 
+SIZE = "size: 10 kB"
+
+
 @pytest.mark.parametrize(
-    "kind",
-    [
-        "bulk, size: 10 kB",
-        "iperf3, size: 10 kB",
-        "ping",
-        "background, max_rate: 8 kbit/s",
-        "ftp, size: 10 kB, command: put",
-    ],
+    "kind", [f"bulk, {SIZE}", f"iperf3, {SIZE}", "ping", "background, max_rate: 8 kbit/s", f"ftp, {SIZE}, command: put"]
 )
 def test_a_sender_s_link_is_where_answers_come_to(cells, kind):
     """Whatever the workload: the host has a route to the one address, with the source that the scenario names."""
@@ -135,15 +128,14 @@ def test_rates_and_segments_follow_the_path(cells):
     assert rates == {"home.sat": 2_000_000, "home.phone": 33_600 * 1452 // 1460}
 
 
-def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells):
+def test_a_plan_from_outside_may_send_from_its_own_addresses_only(cells, told):
     (cell,) = cells("  - {kind: ping, name: up, from: home.sat, to: server}\n")
     data = write(planning.plan(cell))
     home = next(node for node in data["network"]["nodes"] if node["name"] == "home")
     route = next(route for route in home["routes"] if route.get("src"))
     assert write(read(data)) == data
     route["src"] = "10.1.0.1"
-    said = refusal(read, data, error=PlanError)
-    assert 'routes[2].src: found "10.1.0.1"; expected one of 10.8.0.2, 10.9.0.2' in said
+    told("ends of workloads", "a plan from outside", read, data, error=PlanError)
 
 
 def test_cells_with_the_same_paths_stand_together(cells):
@@ -171,20 +163,14 @@ def test_cells_with_the_same_paths_stand_together(cells):
 PING = "  - {{kind: ping, name: {}, from: {}, to: {}}}\n"
 
 
-def refused(cells, workloads, rest, said):
-    (line,) = refusal(cells, workloads, rest).splitlines()
-    assert re.search(said, line), line
-
-
 @golden.each("ends of a workload", "case source sink")
 def test_an_end_that_names_nothing_is_said_with_what_is_near(case, cells, source, sink, tmp_path):
     case.hold(refusal(cells, PING.format("p", source, sink), ""), tmp_path)
 
 
-def test_two_ends_of_a_host_that_contact_one_address_are_refused(cells):
+def test_two_ends_of_a_host_that_contact_one_address_are_refused(cells, told):
     both = PING.format("p", "home.sat", "server") + PING.format("q", "home.phone", "server")
-    said = r'\[1\]\.from: found "home\.phone" where workload p has "home\.sat", and both contact 10\.1\.0\.1'
-    refused(cells, both, "", said)
+    told("ends of workloads", "two of a host", cells, both)
 
 
 @golden.each("routes")

@@ -78,7 +78,6 @@ def test_commands_and_services_need_one_before_the_services_start(plan):
 
 
 FTP = "workloads=[{kind: ftp, name: file, from: ws1, to: ws2, size: 1 MB}]"
-ON_WS1, NONE = "found iperf3 over TCP on ws1, which has", "for a flow of ws1, whose gateway carries it over SCPS-TP"
 
 
 @golden.each("gateways of hosts")

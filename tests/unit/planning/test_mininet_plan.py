@@ -1,6 +1,6 @@
 """A network that a Mininet script describes: read strictly, and made a plan that any reader of plans takes."""
 
-from copy import deepcopy
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +9,8 @@ from scpslab import plan as plans
 from scpslab.plan.mininet import Described, MininetScript
 from scpslab.plan.schema import PlanError
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
-from tests.cases import refusal
+from tests import golden
+from tests.cases import refusal, with_value
 
 from scpslab.kinds.errors.packet.plan import PacketLoss
 
@@ -34,15 +35,6 @@ FIELDS: dict[str, Any] = {
     ],
     "notes": [],
 }
-
-
-def changed(*way: Any, value: Any) -> Described:
-    fields = deepcopy(FIELDS)
-    place = fields
-    for step in way[:-1]:
-        place = place[step]
-    place[way[-1]] = value
-    return Described.read(fields)
 
 
 def test_rates_delays_and_losses_are_those_of_the_sending_end():
@@ -76,42 +68,22 @@ def test_only_the_seed_changes_what_is_drawn():
     assert plan_of(EMPTY, SCRIPT, 1, 60).network.links == ()
 
 
-@pytest.mark.parametrize(
-    ("way", "value", "words"),
-    [
-        (("links", 1, "ends", 0, "jitter_ns"), 6 * 10**6, "s1-eth2: found jitter of 6 ms; expected at most "),
-        (("links", 1, "ends", 0, "delay_ns"), 10**15, "found a delay of"),
-        (("links", 1, "ends", 0, "rate_bps"), 7, "expected a multiple of 8"),
-        (("links", 1, "ends", 0, "node"), "s9", "s9"),
-        (("links", 2, "ends", 0, "ip"), "10.0.0.1/8", "10.0.0.1"),
-        (("links", 2, "ends", 1, "interface"), "s1-eth1", 'found "s1-eth1" twice'),
-        (("nodes", 1, "name"), "h1", "found the name a second time"),
-        (("nodes", 0, "gateway"), "10.9.9.9", "10.9.9.9"),
-        (("links", 0), FIELDS["links"][1] | {"ends": [end("s1", 3), end("x1", 3)]}, "found a loop of switches"),
-    ],
-)
-def test_networks_that_cannot_be_are_refused(way, value, words):
-    said = refusal(plan_of, changed(*way, value=value), SCRIPT, 1, 60)
-    assert "net.py: " in said
-    assert words in said
+LOOP = FIELDS["links"][1] | {"ends": [end("s1", 3), end("x1", 3)]}
 
 
-@pytest.mark.parametrize(
-    ("way", "value"),
-    [
-        (("nodes", 0, "name"), "../../etc/passwd"),
-        (("nodes", 0, "kind"), "scps-router"),
-        (("nodes",), []),
-        (("nodes",), FIELDS["nodes"] * 100),
-        (("links",), FIELDS["links"] * 100),
-        (("links", 0, "ends", 0, "interface"), "a" * 16),
-        (("links", 0, "ends", 0, "loss"), 1.5),
-        (("links", 0, "ends", 0, "rate_bps"), -8),
-        (("links", 0, "ends"), [end("h1", 0)]),
-        (("notes",), ["\x1b[2J"]),
-        (("script",), "rm"),
-    ],
-)
-def test_what_is_no_description_is_not_read(way, value):
-    with pytest.raises(PlanError):
-        changed(*way, value=value)
+@golden.each("network of a Mininet script", "case way value")
+def test_networks_that_cannot_be_are_refused(case, way, value):
+    described = Described.read(with_value(FIELDS, way, LOOP if value == "LOOP" else json.loads(value)))
+    assert case.hold(refusal(plan_of, described, SCRIPT, 1, 60)).startswith("net.py: ")
+
+
+@golden.each("no description of a network", "case way value")
+def test_what_is_no_description_is_not_read(case, way, value):
+    case.hold(refusal(Described.read, with_value(FIELDS, way, json.loads(value)), error=PlanError))
+
+
+@pytest.mark.parametrize("part", ["nodes", "links"])
+def test_a_network_of_too_many_is_not_read(part, told):
+    told(
+        "no description of a network: size", part, Described.read, FIELDS | {part: FIELDS[part] * 100}, error=PlanError
+    )

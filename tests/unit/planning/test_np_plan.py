@@ -5,10 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from scpslab import scenario
 from scpslab.lab.scps_end import end_file
-from scpslab.plan import parse, text, write
+from scpslab.plan import PlanError, parse, text, write
 from scpslab.scenario import planning
 from tests import golden
 from tests.cases import changed, refusal
@@ -52,25 +53,6 @@ def test_every_program_and_router_has_an_even_address_that_everybody_knows(plann
     assert {first.ip, second.ip} == {"198.18.1.1", "198.18.1.2"}
 
 
-def test_hosts_send_to_their_router_which_sends_over_the_line_and_then_to_the_program(planned):
-    plan = planned()
-    hops = {name: {hop.to: hop.via for hop in router(plan, name).next_hops} for name in ("ws5", "ws6")}
-    beyond = ("0202", "0204", "0402")
-    first = plan.cell.workloads[0].from_scps.np.next_hops
-    assert {hop.to: hop.via for hop in first} == dict.fromkeys(beyond, "198.18.3.1")
-    assert hops["ws5"] == {"0102": "198.18.1.1", "0104": "198.18.1.2"} | dict.fromkeys(beyond, "0.0.0.1")
-    assert hops["ws6"]["0202"] == "198.18.2.1"
-    assert hops["ws6"]["0102"] == "0.0.0.1"
-
-
-def test_a_router_has_its_lan_and_the_line_at_the_lines_rate(planned):
-    lan, line = router(planned(), "ws5").interfaces
-    assert (lan.name, lan.line, lan.rate_bps, lan.neighbours) == ("lan", None, None, ("198.18.1.1", "198.18.1.2"))
-    assert (line.name, line.line, line.rate_bps, line.bits_per_byte) == ("modem", "modem", 2_000_000, 8)
-    assert line.neighbours == ("0.0.0.1",)
-    assert (line.queue.limit, line.queue.purge, line.queue.rule) == (100, 20, "lowest-oldest")
-
-
 def test_settings_of_routers_and_levels_of_hosts_reach_the_plan(planned):
     router_s = "{queue_limit: 50, queue_purge: 10, discard: newest, default_precedence: 3}"
     level = ("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, default_precedence: 4}")
@@ -105,19 +87,16 @@ def test_the_plan_is_read_as_it_was_written(planned):
     assert "np" not in write(over_ip)["cell"]["workloads"][0]
 
 
-def test_settings_files_are_what_the_program_reads(planned):
+@pytest.mark.parametrize("name", ["ws5", "ws6", "ws1"])
+def test_settings_files_are_what_the_program_reads(planned, name):
+    """Hosts send to their router, which sends over the line, at the line's rate, and then to the program."""
     plan = planned()
-    made = router_file(router(plan, "ws5"), {"modem": "/dev/pts/3"})
-    assert made["address"] == "198.18.3.1"
-    assert [interface["carrier"] for interface in made["interfaces"]] == [
-        {"kind": "ip", "device": "np0"},
-        {"kind": "serial", "line": "/dev/pts/3", "bits_per_octet": 8},
-    ]
-    assert (made["interfaces"][0].get("rate"), made["interfaces"][1]["rate"]) == (None, "2000000")
-    end = end_file(plan.cell.workloads[0].from_scps.np)
-    assert end["believed"] == ["198.18.3.1", "198.18.4.1"]
-    assert json.loads(json.dumps(made)) == made
-    assert all(ipaddress.ip_address(host["ip"]) for host in end["tables"]["hosts"])
+    if name == "ws1":
+        made = end_file(plan.cell.workloads[0].from_scps.np)
+    else:
+        made = router_file(router(plan, name), {"modem": "/dev/pts/3"})
+    text = yaml.safe_dump(json.loads(json.dumps(made)), default_flow_style=None, sort_keys=False, width=110)
+    golden.Case("settings of programs of SCPS-NP", name).hold(text)
 
 
 def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
@@ -125,9 +104,6 @@ def test_rate_control_alone_fills_the_line_with_nps_header_and_framing(planned):
     plan = planned(("ws1: {stack: scps, network: np}", "ws1: {stack: scps, network: np, preset: fy97-rate}"))
     packet = 1400 + 20 + 12 + 12
     assert plan.cell.workloads[0].from_scps.settings["rate"] == str(2_000_000 * packet // (packet + 4 + 12))
-
-
-WS1, WS2 = "ws1: {stack: scps, network: np}", "ws2: {stack: scps, network: np}"
 
 
 @golden.each("SCPS-NP", "case old new")
@@ -158,3 +134,34 @@ def test_a_host_on_every_lan_of_a_router_has_a_route_to_its_program():
     program = ipaddress.ip_network(f"{router(plan, 'r').ip}/24", strict=False)
     vias = {node.name: [route.via for route in node.routes if route.to == str(program)] for node in plan.network.nodes}
     assert vias == {"a": ["10.1.0.2"], "b": ["10.2.0.1"], "r": [None]}
+
+
+@pytest.mark.parametrize(("layer", "programs", "fits"), [("np", 127, True), ("np", 128, False), ("ip", 260, False)])
+def test_more_programs_than_have_addresses_are_refused(scpslab, tmp_path, layer, programs, fits):
+    workloads = "".join(
+        f"- {{kind: bulk, name: t{port}, from: h1, to: h2, size: 1 kB, port: {port}}}\n"
+        for port in range(5001, 5001 + programs)
+    )
+    hosts = "hosts: {h1: {stack: scps, network: LAYER}, h2: {stack: scps, network: LAYER}}".replace("LAYER", layer)
+    path = tmp_path / "many.yaml"
+    path.write_text(f"kind: scenario\nversion: 1\ntopology: point_to_point\n{hosts}\nworkloads:\n{workloads}")
+    code, out, said = scpslab("validate", path)
+    assert (
+        code,
+        f"found {programs} workloads at h1, each with a SCPS program there; expected at most 127" in said,
+    ) == (
+        0 if fits else 2,
+        not fits,
+    ), out
+
+
+@pytest.mark.parametrize("key", ["ip", "np"])
+def test_a_plan_with_one_address_of_scps_np_twice_is_refused(planned, key):
+    data = json.loads(text(planned()))
+    hosts = data["cell"]["workloads"][1]["from_scps"]["np"]["hosts"]
+    hosts[1][key] = hosts[0][key]
+    said = refusal(parse, json.dumps(data).encode(), error=PlanError)
+    assert (
+        f'cell.workloads[1].from_scps.np.hosts[1]: found "{hosts[0][key]}" twice; expected an address of its own'
+        in said
+    )

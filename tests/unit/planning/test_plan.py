@@ -1,22 +1,24 @@
 """Plans say everything, in base units, and the same thing every time."""
 
+import json
 from dataclasses import replace
 
 import pytest
+import yaml
 
 from scpslab import scenario
 from scpslab.core import units
 from scpslab.plan import write
 from scpslab.plan.routes import Route
-from scpslab.plan.topology import catalogue
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario import planning
+from scpslab.scenario import planning, topologies
+from tests import golden
+from tests.cases import steps
 
 NOISE = (
     "{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}",
     "{kind: background, name: noise, from: h1, to: h2, level: 150}",
 )
-LATER_THAN_1997 = ("tcp_sack", "tcp_dsack", "tcp_recovery", "tcp_early_retrans", "tcp_frto", "tcp_moderate_rcvbuf")
 
 
 def hop(plan):
@@ -49,38 +51,17 @@ def test_plan_of_the_report_s_network():
 
 
 def test_a_star_has_a_hop_for_every_terminal():
-    module = catalogue.module("star")
+    module = topologies.module("star")
     network = module.describe(module.PARAMETERS.read({"terminals": 200})).plan()
     addresses = [end.ip for link in network.links for end in link.ends]
     assert len(network.links) == 201
     assert len(set(addresses)) == len(addresses)
 
 
-@pytest.mark.parametrize(("terminals", "bound"), [(0, "at least 1"), (201, "at most 200")])
-def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, bound):
-    with pytest.raises(units.UnitError, match=f'terminals: found "{terminals}"; expected {bound}'):
-        catalogue.module("star").PARAMETERS.read({"terminals": terminals})
-
-
-@pytest.mark.parametrize(
-    ("preset", "congestion", "later"), [("fy97-reno", "reno", "000000"), ("modern", "cubic", "111321")]
-)
-def test_presets_in_kernel_settings(first, preset, congestion, later):
-    sysctls = first(f"hosts.*.preset={preset}")["network"]["nodes"][0]["sysctls"]
-    assert sysctls["net.ipv4.tcp_congestion_control"] == congestion
-    assert "".join(sysctls[f"net.ipv4.{name}"] for name in LATER_THAN_1997) == later
-    same = {"tcp_timestamps": "1", "tcp_window_scaling": "1", "tcp_ecn": "0", "tcp_no_metrics_save": "1"}
-    assert {name: sysctls[f"net.ipv4.{name}"] for name in same} == same
-
-
-def test_words_on_a_host_go_over_its_preset(first):
-    words = "congestion_control: bbr, sack: false, initial_window: 3, mss: 1000 B, rto_min: 1 s"
-    plan = first(f"hosts.*={{preset: modern, {words}, send_buffer: 64 kB, delayed_ack: true}}")
-    sysctls, (transfer,) = plan["network"]["nodes"][0]["sysctls"], plan["cell"]["workloads"]
-    assert sysctls["net.ipv4.tcp_congestion_control"] == "bbr"
-    assert sysctls["net.ipv4.tcp_sack"] == sysctls["net.ipv4.tcp_dsack"] == "0"
-    assert (transfer["send_window_bytes"], transfer["receive_window_bytes"]) == (64_000, None)
-    assert transfer["delayed_ack"] is True
+@pytest.mark.parametrize("terminals", [0, 201])
+def test_a_star_of_no_or_too_many_terminals_is_refused(terminals, told):
+    read = topologies.module("star").PARAMETERS.read
+    told("terminals of a star", str(terminals), read, {"terminals": terminals}, error=units.UnitError)
 
 
 def test_route_options_are_on_every_route():
@@ -90,70 +71,24 @@ def test_route_options_are_on_every_route():
     assert plan.network.nodes[0].routes == (Route(to="default", via="10.1.0.254", **options),)
 
 
-def test_fixed_windows_without_autotuning_start_large_enough(first):
-    host = first("hosts.*.preset=fy97-reno")["network"]["nodes"][0]
-    assert host["sysctls"]["net.ipv4.tcp_rmem"].split()[1] == "400400"
+@golden.each("what settings are in a plan", "case place settings")
+def test_settings_are_planned_in_base_units(case, plans, place, settings):
+    plan = next(iter(plans(overrides=("sweep={}", "repeats=1", *settings.split(" + "))).values()))
+    for step in steps(place):
+        plan = plan[step]
+    case.hold(yaml.safe_dump(json.loads(json.dumps(plan)), default_flow_style=None, sort_keys=False, width=110))
 
 
-def test_queue_of_a_direction(first):
-    queue = hop(first("links.hop.forward.queue={limit: 50 packets}"))["forward"]["queue"]
-    assert (queue["discipline"], queue["limit_bytes"], queue["limit_packets"]) == ("drop-tail", None, 50)
-    assert queue["settings"] == {}
-    queue = hop(first("links.hop.forward.queue={discipline: red, ecn: true}"))["forward"]["queue"]
-    assert (queue["limit_bytes"], queue["ecn"]) == (125_000, True)
-    assert queue["settings"] == {"min_bytes": 31_250, "max_bytes": 62_500, "probability": 0.1}
-    queue = hop(first("links.hop.forward.queue={discipline: codel, codel_interval: 600 ms}"))["forward"]["queue"]
-    assert queue["settings"] == {"target_ns": 5_000_000, "interval_ns": 600_000_000}
-
-
-def test_directions_differ_when_the_scenario_says_so(first):
-    plan = hop(
-        first("links.hop.forward.rate=1 Mbit/s", "links.hop.return.rate=9600 bit/s", "links.hop.return.delay=3 ms")
-    )
-    assert (plan["forward"]["rate_bps"], plan["return"]["rate_bps"]) == (1_000_000, 9600)
-    assert (plan["forward"]["delay_ns"], plan["return"]["delay_ns"]) == (250_000_000, 3_000_000)
-
-
-def test_delay_table_begins_at_the_epoch(first):
-    later, from_0 = (
-        hop(first(f"links.hop.forward.delay_table=[{{at: {at}, delay: 300 ms}}]"))["forward"]["delay_table"]
-        for at in ("5 s", "0 s")
-    )
-    assert later == [[0, 250_000_000], [5 * 10**9, 300_000_000]]
-    assert from_0 == [[0, 300_000_000]]
-
-
-def test_errors_of_every_model(first, tmp_path):
-    (tmp_path / "a.bits").write_bytes(b"\x01\x00")
-    common = "sweep={}", "links.hop.return.errors={model: none}"
-    settings = {
-        "{model: independent, ber: 1e-5}": {"ber": 1e-5},
-        "{model: clustered, ber: 1e-5}": {"ber": 1e-5, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0},
-        "{model: gilbert-elliott, good_to_bad_per_bit: 1e-5, bad_to_good_per_bit: 1e-3, ber_bad: 0.1}": dict(
-            zip(
-                ("good_to_bad_per_bit", "bad_to_good_per_bit", "ber_good", "ber_bad"),
-                (1e-5, 1e-3, 0.0, 0.1),
-                strict=True,
-            )
-        ),
-        "{model: none}": {},
-    }
-
-    def found(text):
-        return errors_of(first(f"links.hop.forward.errors={text}", *common))["settings"]
-
-    assert {text: found(text) for text in settings} == settings
-    before = found("{model: vector-file, file: a.bits}")
-    assert before["file"] == str(tmp_path / "a.bits")
-    (tmp_path / "a.bits").write_bytes(b"\x01\x01")
-    assert found("{model: vector-file, file: a.bits}")["sha256"] != before["sha256"]
-
-
-def test_no_errors_is_no_model_but_drops_and_outages_stay(first):
-    drops = "drop_packets: [9, 3, 3], drop_min_bytes: 500 B, outages: [{from: 1 s, to: 2 s}]"
-    errors = errors_of(first(f"links.hop.forward.errors={{ber: 0, {drops}}}", "sweep={}"))
-    assert (errors["model"], errors["settings"]) == ("none", {})
-    assert (errors["drop_packets"], errors["drop_min_bytes"], errors["outages"]) == ([3, 9], 500, [[10**9, 2 * 10**9]])
+def test_another_content_of_a_vector_is_another_plan(first, tmp_path):
+    digests = set()
+    for content in (b"\x01\x00", b"\x01\x01"):
+        (tmp_path / "a.bits").write_bytes(content)
+        settings = errors_of(first("links.hop.forward.errors={model: vector-file, file: a.bits}", "sweep={}"))[
+            "settings"
+        ]
+        assert settings["file"] == str(tmp_path / "a.bits")
+        digests.add(settings["sha256"])
+    assert len(digests) == 2
 
 
 def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):

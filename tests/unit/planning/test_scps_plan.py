@@ -1,11 +1,15 @@
 """Hosts with the stack `scps` in plans: addresses the kernel does not own, ways to them, and the rate that fits."""
 
+import json
 import re
 from pathlib import Path
+
+import yaml
 
 from scpslab import scenario
 from scpslab.plan import write
 from scpslab.scenario import planning
+from tests import golden
 
 from scpslab.kinds.probes.tcp_info.lab import Trace, samples
 from scpslab.kinds.stacks.scps.scenario import PRESETS
@@ -76,30 +80,15 @@ def test_where_a_transfer_is_stopped_is_a_share_of_its_file_drawn_by_repeat_alon
     assert all(abs(shares[repeat, "fp-vj"] - shares[repeat, "fp-tcp"]) < 1e-4 for repeat in range(1, 11))
 
 
-def test_named_settings_reach_the_program_in_its_own_words():
-    overrides = (
-        "{stack: scps, preset: nmsu-vj, rate: 1 Mbit/s, ack_delay: 100 ms, rto_min: 2 s, send_buffer: "
-        "64 KiB, initial_window: 3, sack: true}"
-    )
-    (transfer,) = plan(f"hosts.*={overrides}")["cell"]["workloads"]
-    assert transfer["from_scps"]["settings"] == {
-        "preset": "nmsu-vj",
-        "sack": True,
-        "ack_delay_ms": 100,
-        "rto_min_ms": 2000,
-        "send_buffer": 65_536,
-        "initial_window": "3",
-        "rate": "1000000",
-        "segment": 1400,
-        "mtu": 1500,
-    }
+@golden.each("settings of programs of SCPS-TP")
+def test_named_settings_reach_the_program_in_its_own_words(case):
+    (transfer,) = plan(f"hosts.*={{stack: scps, {case}}}")["cell"]["workloads"]
+    case.hold(yaml.safe_dump(json.loads(json.dumps(transfer["from_scps"]["settings"])), sort_keys=False))
 
 
 def test_programs_of_one_host_have_an_address_and_a_device_each():
-    two = (
-        "workloads=[{kind: bulk, name: a, from: ws1, to: ws2, size: 1 kB}, {kind: bulk, name: b, from: ws1, to: "
-        "ws2, size: 1 kB, port: 5002}]"
-    )
+    ends = "kind: bulk, from: ws1, to: ws2, size: 1 kB"
+    two = f"workloads=[{{{ends}, name: a}}, {{{ends}, name: b, port: 5002}}]"
     first, second = plan("hosts.*={stack: scps}", two)["cell"]["workloads"]
     assert (first["from_scps"]["ip"], first["from_scps"]["device"]) == ("198.18.1.1", "scps0")
     assert (second["from_scps"]["ip"], second["from_scps"]["device"]) == ("198.18.1.2", "scps1")

@@ -100,9 +100,6 @@ def test_a_host_without_protection_plans_as_before(planned):
     assert "sp" not in write(plan)["cell"]["workloads"][0]["from_scps"]
 
 
-ALL = "confidentiality, authentication, integrity"
-
-
 @golden.each("SCPS-SP", "case old new")
 def test_what_does_not_fit_is_named(case, planned, old, new, tmp_path):
     case.hold(refusal(planned, (old, new)), tmp_path)

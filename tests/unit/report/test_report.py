@@ -27,6 +27,7 @@ from scpslab.analysis.table import Results, read_results, summarise
 from scpslab.running.run_plan import command
 from scpslab.runs.run import Manifest
 from scpslab_course.grading.grade import Status
+from tests.cases import document
 
 pytestmark = pytest.mark.slow
 
@@ -50,24 +51,7 @@ class Page(html.parser.HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-OWN_CLAIM = """
-kind: claims
-version: 1
-title: Mine
-year: 2026
-reference: Nobody, 2026
-series:
-  vegas: {scenarios: [fy97/fig04], where: {stack: scps-vegas}}
-  bbr: {scenarios: [fy97/fig04], where: {stack: bbr}}
-claims:
-  - id: vegas-holds
-    weight: headline
-    source: Fig 1
-    says: SCPS-TP with Vegas moves the file.
-    checks:
-      - {kind: value, metric: goodput_bps, of: {series: vegas, at: {ber: 0}}, at_least: 1, because: It moves.}
-      - {kind: value, era: modern, metric: goodput_bps, of: {series: bbr, at: {ber: 0}}, at_least: 1, at_most: 1e9, because: It moves.}
-"""
+OWN_CLAIM = document("claims of two eras")
 
 
 @pytest.fixture(scope="module")

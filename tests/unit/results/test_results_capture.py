@@ -4,14 +4,14 @@ import contextlib
 import struct
 
 import dpkt
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scpslab.analysis.capture import SYN, parse_packets, read_packets, split_connections
-from scpslab.analysis.traces import flow_of
+from scpslab.analysis.capture import parse_packets, read_packets
 from scpslab.core.errors import ResultError
+from scpslab.measure.connections import SYN, split_connections
+from scpslab.measure.traces import flow_of
 
 
 def pcap(frames, *, link_type=1, magic=0xA1B23C4D, order="<", t_ns=None):
@@ -230,10 +230,3 @@ def test_damaged_packets_never_raise(damages, cut):
             assert len(flow.order) == len(flow.t_s) + len(flow.ack_t_s)
     except ResultError:
         pass
-
-
-def test_forty_megabytes_are_read_in_seconds():
-    captured = frame(1, bytes(1400), opts=b"\x01\x01\x08\x0a" + bytes(8))[:96]
-    record = struct.pack("<IIII", 0, 0, 96, 1466) + captured
-    packets = parse_packets(pcap([])[:24] + record * 40_000, "x")
-    assert np.all(packets.payload_bytes == 1400)

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
-from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis import compare as comparing
 from scpslab.analysis.compare import Options, compare_axis, compare_runs
@@ -23,6 +22,7 @@ from scpslab.analysis.table import Results, read_results
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.scenario import planning
+from tests.runs import write_cell, write_manifest
 
 IDENTITY = {"scenario": "s", "topology": "t", "seed": "", "reason": ""}
 
@@ -56,14 +56,11 @@ def written(tmp_path):
         for cell in cells:
             plan, value = planning.plan(cell), transfer_s(cell)
             status = "incomplete" if value is None else "completed"
-            place = tmp_path / name / "cells" / cell.id
-            place.mkdir(parents=True)
-            (place / "plan.json").write_text(plans.text(plan))
-            (place / "status.json").write_text(json.dumps({"status": status, "reason": ""}))
+            write_cell(tmp_path / name / "cells" / cell.id, plan, status=status)
             rows.append(["s", "t", cell.id, *map(str, cell.axes.values()), str(cell.repeat), plan.cell.kernel_seed])
             rows[-1] += [status, "", "" if value is None else repr(value)]
-        manifest = {"format": 1, "engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed}
-        (tmp_path / name / "manifest.json").write_text(json.dumps(manifest | {"cells": {}}))
+        ran = {"engine": "virtual", "engine_hashes": ["aa"], "seed": cells[0].scenario.seed, "cells": {}}
+        write_manifest(tmp_path / name, "s", **ran)
         (tmp_path / name / "results.csv").write_text(csv_text(rows))
         return read_results(tmp_path / name)
 
@@ -152,13 +149,8 @@ RUN = results("a", {"0": [1], "1e-6": [1]})
 @pytest.mark.parametrize(
     ("compare", "says"),
     [
-        (lambda: compare_runs([RUN, RUN], Options(metrics=["transfer_x"])), "transfer_x"),
         (lambda: compare_runs([RUN, results("b", {"1e-5": [1]})]), "found no point of ber in common"),
-        (lambda: compare_runs([RUN]), r"found one run and no --axis; .* Choose --axis ber"),
-        (lambda: compare_axis(RUN, "bir"), 'found "bir"; expected one of ber. Did you mean ber?'),
-        (lambda: compare_axis(RUN, "ber", "7"), '--against: found "7"; expected a value of ber: 0, 1e-6'),
         (lambda: compare_axis(results("a", {"0": [1]}), "ber"), "ber with the value 0 only; expected at least two"),
-        (lambda: compare_axis(RUN, "ber", options=Options(by=["ber"])), "--by: found ber, whose values are compared"),
         (lambda: compare_axis(dataclasses.replace(RUN, axes=()), "size"), r'found "size"; expected none here\. Remove'),
     ],
 )
@@ -373,3 +365,12 @@ def test_traffic_is_the_same_for_every_stack_and_differs_between_levels(written)
     nothing, same = "nothing is drawn: no random errors or traffic", "same errors and traffic"
     assert {key[0]: said for key, said in why("stack").items()} == {"100": nothing, "125": same, "150": same}
     assert set(why("level").values()) == {"traffic of background differ"}
+
+
+@pytest.mark.parametrize(("by", "is_certain"), [(0.004, False), (-0.004, False), (0.1, True), (-0.1, True)])
+def test_a_ratio_that_is_printed_as_1_is_no_certain_difference(by, is_certain):
+    """10.0 s and 10.004 s, hardly any spread: no reader sees a difference."""
+    first, second = [[mean + 1e-4 * repeat for repeat in range(5)] for mean in (10.0, 10.0 + by)]
+    (pair,) = compare_runs([results("a", {"0": first}), results("b", {"0": second})], Options()).pairs
+    assert pair.p_holm < 0.01
+    assert (pair.is_certain, f"{pair.effect.ratio.number:.3g}" != "1") == (is_certain, is_certain)

@@ -1,15 +1,14 @@
 """Columns of transfers of files and of serial links, from records; what is not known stays empty."""
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.analysis.collect import measure
 from scpslab.analysis.run import open_run
 from scpslab.scenario import planning
+from tests.runs import write_cell, write_manifest
 
 FTP = {"event": "client", "command": "get", "bytes": 10_000, "before_transfer_s": 0.5, "total_s": 1.5}
 SAME = {"event": "file", "bytes": 10_000, "sha256": "ab", "sent_sha256": "ab"}
@@ -63,13 +62,8 @@ def values(tmp_path):
     def make(plan, **records):
         plan = replace(plan, cell=replace(plan.cell, probes=()))
         cell = tmp_path / "test-run" / "cells" / plan.cell.id
-        (cell / "records").mkdir(parents=True)
-        (tmp_path / "test-run" / "manifest.json").write_text(json.dumps({"format": 1, "scenario": "sgls/test"}))
-        (cell / "plan.json").write_text(plans.text(plan))
-        status = {"status": "completed", "reason": "", "epoch_realtime_ns": 0, "virtual_s": 2.0}
-        (cell / "status.json").write_text(json.dumps(status))
-        for name, lines in records.items():
-            (cell / "records" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        write_cell(cell, plan, records, epoch_realtime_ns=0, virtual_s=2.0)
+        write_manifest(tmp_path / "test-run", "sgls/test")
         (run_cell,) = open_run(tmp_path / "test-run").cells
         return measure(run_cell)
 
@@ -133,3 +127,9 @@ WRONG = FILE | {"sha256": "cd", "lost_bytes": 7, "damaged_bytes": 3}
 def test_columns_of_the_file_protocol(values, records, expected):
     found = values(by_fp(), transfer=records)
     assert {name: found.get(name) for name in expected} == expected
+
+
+def test_a_last_client_that_was_killed_before_it_reported_leaves_the_figures_of_those_before(values):
+    killed = client(start_t_s=20.0) | {"exit_code": -9}
+    found = values(by_fp(), transfer=[client(GET, start_t_s=4.0), killed, SAME])
+    assert those(found, "client_total_s", "restarts", "moved_bytes", "integrity_ok") == (2.0, 1, 10_000, True)

@@ -1,12 +1,12 @@
 """What appendix A reads off its figures, from transfers whose course is known."""
 
 import csv
-import json
 
 import numpy as np
 import pytest
 
 from scpslab.analysis import collect
+from tests.runs import write_record
 
 from scpslab.kinds.workloads.bulk.metrics import flights
 
@@ -25,7 +25,7 @@ def row(tmp_path, synthetic):
         cell = synthetic.write_cell(run, AXES, 1, transfer, total_bytes=total_bytes)
         if queue is not None:
             lines = [{"t_s": t / 100, "packets": 0, "bytes": queue(t / 100)} for t in range(2000)]
-            (cell / "records" / "hop-queue.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+            write_record(cell, "hop-queue", lines)
         with collect(run).open(newline="") as file:
             return next(csv.DictReader(file))
 

@@ -17,7 +17,7 @@ from scpslab.analysis.metrics.families import families
 from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.tables import as_table, print_summary
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError
 from scpslab.core.project import ROOT
 from scpslab.plan.links import LOSS_CAUSES
 
@@ -99,12 +99,6 @@ def test_csv_and_json_say_the_same(run_dir):
         assert row["ber"] == group["axes"]["ber"]
         assert int(row["completed"]) == group["completed"]
         assert float(row["transfer_s_mean"]) == pytest.approx(group["metrics"]["transfer_s"]["mean"], rel=1e-8)
-
-
-@pytest.mark.parametrize(("choice", "said"), [({"by": ["bear"]}, "ber"), ({"metrics": ["tranfer_s"]}, "transfer_s")])
-def test_a_wrong_name_is_answered_with_the_nearest(run_dir, choice, said):
-    with pytest.raises(UsageError, match=f"expected one such as {said}"):
-        summarise(read_results(run_dir), **choice)
 
 
 @pytest.mark.parametrize("content", [b"a,b\n1,2\n", b"", b"\xff\x00\n\x00", b"a" * 200_000])

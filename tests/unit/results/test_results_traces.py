@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from scpslab.analysis.capture import parse_packets, read_packets, split_connections
-from scpslab.analysis.traces import (
+from scpslab.analysis.capture import parse_packets, read_packets
+from scpslab.measure.connections import split_connections
+from scpslab.measure.traces import (
     binned_rate,
     flight_bytes,
     flow_of,

@@ -1,4 +1,4 @@
-"""Runs whose bytes may differ, which is told: hosts with images of others, and bit errors by rules of 0.3.0."""
+"""Runs whose bytes may differ, which is told: hosts with images of others, and those of other rules."""
 
 import json
 from dataclasses import replace
@@ -10,14 +10,12 @@ from scpslab.core.project import ROOT
 from scpslab.running import RunOptions
 from scpslab.running.events import Note
 from scpslab.running.run_plan import program
-from scpslab.running.verify import Verification, other_vectors, verify
+from scpslab.running.verify import Verification, other_rules, verify
 from scpslab.runs.archive import read_archive, write_archive
 from scpslab.runs.run import Manifest, Program
-from scpslab.scenario.errors import VECTOR_RULES
+from scpslab.scenario.errors import RULES
 from scpslab_course.grading.compare import Rerun, against_rerun
 from scpslab_course.grading.grade import Code
-
-from scpslab.kinds.errors.independent.plan import Independent
 
 SAYS = "found hosts with images of others (scpslab/scps-host:"
 
@@ -53,38 +51,22 @@ def test_verify_says_why_bytes_may_differ(in_this_process, run_fake, tmp_path, c
 
 # A run of one cell, as an older version made it.
 OLD_RUN = ROOT / "tests" / "data" / "formats" / "run-1"
-OLD = Program("0.3.0", None, is_changed=False, vectors=None)
-SINCE = "made with 0.3.0, whose error vectors began elsewhere: run again"
+OLD = Program("0.3.0", None, is_changed=False, rules=None)
+SINCE = "made with 0.3.0, whose cells have other bytes: install that to verify or grade it, or run again"
 
 
 @pytest.fixture
-def clean(tmp_path):
-    """The run, which has no bit errors."""
-    return read_archive(write_archive([OLD_RUN], tmp_path / "old.tar.gz"))[0]
+def old(tmp_path):
+    """The run."""
+    found = read_archive(write_archive([OLD_RUN], tmp_path / "old.tar.gz"))[0]
+    return replace(found, manifest=replace(found.manifest, program=OLD))
 
 
-@pytest.fixture
-def old(clean):
-    """The same with bit errors."""
-    plans = {name: with_errors(plan) for name, plan in clean.plans.items()}
-    return replace(clean, plans=plans, manifest=replace(clean.manifest, program=OLD))
-
-
-def with_errors(plan):
-    """The plan with independent errors on its link."""
-    impairments = (
-        replace(one, errors=replace(one.errors, model="independent", settings=Independent(ber=1e-6)))
-        for one in plan.cell.impairments
-    )
-    return replace(plan, cell=replace(plan.cell, impairments=tuple(impairments)))
-
-
-def test_only_a_run_of_older_rules_with_bit_errors_is_named(old, clean):
-    assert program()["vectors"] == VECTOR_RULES
-    assert other_vectors(Program.of(program()), old.plans.values()) == ""
-    assert other_vectors(clean.manifest.program, clean.plans.values()) == ""
-    assert other_vectors(OLD, old.plans.values()) == SINCE
-    assert other_vectors(None, old.plans.values()) == SINCE.replace("0.3.0", "an older version")
+def test_a_run_of_other_rules_is_named():
+    assert program()["vectors"] == RULES
+    assert other_rules(Program.of(program())) == ""
+    assert other_rules(OLD) == SINCE
+    assert other_rules(None) == SINCE.replace("0.3.0", "an older version")
 
 
 def test_a_grader_calls_it_another_version_and_verify_says_so(old, capsys):
@@ -95,6 +77,6 @@ def test_a_grader_calls_it_another_version_and_verify_says_so(old, capsys):
     assert finding.code == Code.OTHER_VERSION
     assert SINCE in str(finding)
 
-    because = other_vectors(OLD, old.plans.values())
+    because = other_rules(OLD)
     _say(Verification("run", (), ("a.pcap",), (), (), False, (), cells=("r1",), of=1, because=because))
     assert f"run: {SINCE}" in capsys.readouterr().out

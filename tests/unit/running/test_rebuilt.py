@@ -9,6 +9,7 @@ from scpslab.running.verify import contradictions
 from scpslab.runs.archive import ArchivedRun, RunDigest
 from scpslab.scenario import planning
 from scpslab.scenario.load import resolved_yaml
+from tests import golden
 
 
 @pytest.fixture
@@ -33,31 +34,21 @@ def test_a_plan_that_was_changed_is_named_with_both_values(archived):
     )
 
     found = contradictions(replace(archived, plans=archived.plans | {name: changed}))
-
-    assert found == [
-        f"cell {name}: cell.workloads[0].bytes: found 77; the scenario gives {plan.cell.workloads[0].bytes_}"
-    ]
+    golden.Case("contradictions of an archive", "a changed plan").hold("\n".join(found))
 
 
 def test_a_scenario_that_was_changed_is_found_in_every_cell(archived):
-    found = contradictions(
-        replace(archived, resolved=archived.resolved.replace("4000000", "4000001").replace("20000 B", "20001 B"))
-    )
-
-    assert len(found) == len(archived.plans)
-    assert all("workloads[0].bytes" in line for line in found)
+    resolved = archived.resolved.replace("4000000", "4000001").replace("20000 B", "20001 B")
+    found = contradictions(replace(archived, resolved=resolved))
+    golden.Case("contradictions of an archive", "a changed scenario").hold("\n".join(found))
 
 
 def test_a_cell_that_is_missing_is_named(archived):
-    first, second = archived.plans
-    fewer = replace(archived, plans={first: archived.plans[first]})
-
-    assert contradictions(fewer) == [f"cell {second}: found no plan; the scenario gives one"]
+    (name, plan), _ = archived.plans.items()
+    found = contradictions(replace(archived, plans={name: plan}))
+    golden.Case("contradictions of an archive", "a missing cell").hold("\n".join(found))
 
 
 def test_a_scenario_that_cannot_be_planned_is_said_with_its_lines(archived):
     found = contradictions(replace(archived, resolved=archived.resolved.replace("topology: fy97", "topology: fy79")))
-
-    assert len(found) == 1
-    assert "the scenario cannot be planned: fig04-1/scenario.resolved.yaml" in found[0]
-    assert "fy79" in found[0]
+    golden.Case("contradictions of an archive", "no plan").hold("\n".join(found))

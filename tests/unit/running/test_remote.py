@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+import yaml
 
 from scpslab import scenario
 from scpslab.core.errors import ResultError, UsageError
@@ -12,6 +13,8 @@ from scpslab.engine.console import read
 from scpslab.running import remote
 from scpslab.runs.store import unpack
 from scpslab.scenario import planning
+from tests import golden
+from tests.cases import refusal
 
 
 @pytest.fixture
@@ -90,21 +93,14 @@ def test_a_batch_that_has_become_large_ends(plans, benches, monkeypatch):
     assert len(carried_out(benches, plans).cells) == 1
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"cells": []}, "an object of Python"),
-        (b"", "no answer"),
-        (b'{"cells": [{"cell": "r1", "seconds": 1, "size_bytes": 4}]}\nabc', "results of 3 bytes instead of 4"),
-        (b'{"cells": [{"cell": "r2", "seconds": 1, "size_bytes": 0}]}\n', "results of cells that it was not asked for"),
-        (b'{"cells": [{"cell": "../r1", "seconds": 1, "size_bytes": 0}]}\n', "cells"),
-        (b'{"cells": [{"cell": "r1", "seconds": NaN, "size_bytes": 0}]}\n', "NaN"),
-        (b'{"cells": [], "more": 1}\n', "more"),
-    ],
-)
-def test_an_answer_is_what_a_worker_of_ours_writes(given, words):
-    with pytest.raises(ResultError, match=words):
-        remote.read_answer(given, ["r1"])
+@golden.each("answer of a worker", "case given")
+def test_an_answer_is_what_a_worker_of_ours_writes(case, given):
+    case.hold(refusal(remote.read_answer, given.encode(), ["r1"], error=ResultError))
+
+
+def test_an_object_of_python_is_no_answer(told):
+    told("answer of a worker that is no text", "an object", remote.read_answer, {"cells": []}, ["r1"])
+    told("answer of a worker that is no text", "nothing", remote.read_answer, b"", ["r1"])
 
 
 def test_an_answer_says_what_the_worker_gave():
@@ -112,14 +108,27 @@ def test_an_answer_says_what_the_worker_gave():
     assert remote.read_answer(remote.pack_answer(given), ["r1", "r3", "r4"]) == given
 
 
-def test_what_was_asked_for_must_fit(run_fake):
+@golden.each("where cells run")
+def test_what_was_asked_for_must_fit(case, run_fake):
     pytest.importorskip("distributed")
-    for options, words in [
-        ({"cluster": "tls://127.0.0.1:1"}, "expected --executor dask"),
-        ({"executor": "dask"}, "expected --cluster"),
-        ({"executor": "dask", "cluster": "tcp://head:8786"}, "without TLS, which lets everybody"),
-        ({"executor": "dask", "cluster": "tls://head:8786"}, "found no certificates in Dask's settings"),
-        ({"executor": "dask", "cluster": "nonsense"}, "expected local, or an address such as tls://head:8786"),
-    ]:
-        with pytest.raises(UsageError, match=words):
-            run_fake(**options)
+    case.hold(refusal(run_fake, **yaml.safe_load(case), error=UsageError))
+
+
+def test_the_order_of_a_second_run_leaves_a_cell_that_runs_its_folder(plans, benches, monkeypatch):
+    monkeypatch.setattr(remote, "IDLE_S", -1)
+    run = ENGINES["virtual"].run
+    folders = []
+
+    def slow(engine, cell):
+        if not folders:
+            folders.append(cell.folder.parent)
+            assert carried_out(benches, plans, "second").trouble is None
+        assert folders[0].is_dir()
+        run(engine, cell)
+
+    monkeypatch.setattr(ENGINES["virtual"], "run", slow)
+    assert carried_out(benches, plans, "first").trouble is None
+    # Nothing runs any more: a third run's order closes both.
+    monkeypatch.setattr(ENGINES["virtual"], "run", run)
+    carried_out(benches, plans, "third")
+    assert not folders[0].is_dir()

@@ -15,7 +15,7 @@ from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
 from scpslab.scenario.topologies import OnDisk, TopologyError
 from tests import golden
-from tests.cases import changed, each, refusal
+from tests.cases import changed, refusal
 from tests.networks import RELAY, ROVER
 
 
@@ -55,16 +55,14 @@ def kept(place, *overrides, sweep=""):
     return loaded, scenario.own_files(loaded, scenario.cells(loaded))
 
 
-def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(place):
+def test_a_path_counts_from_the_scenario_s_folder_and_the_plan_has_the_network(place, told):
     (cell,) = scenario.cells(load(place, ["parameters.data_rate=2 Mbit/s"]))
     plan = planning.plan(cell)
     assert plan.network.topology == "relay"
     assert [direction.rate_bps for direction in plan.network.links[0].directions] == [2_000_000, 2_000_000]
     assert load(place, ["topology=../mine/relay.py"]).network == load(place).network
     assert load(place, [f"topology={place}/relay.py"]).network == load(place).network
-    assert 'parameters.rate: found the unknown parameter "rate"; expected one of data_rate, delay' in refusal(
-        load, place, ["parameters.rate=1 Mbit/s"]
-    )
+    told("topology of one's own", "unknown parameter", load, place, ["parameters.rate=1 Mbit/s"])
 
 
 def test_a_path_is_never_a_name_of_the_project_s(place):
@@ -113,10 +111,9 @@ def test_what_the_file_prints_does_not_come_between_our_output_and_nothing_compi
     assert sorted(file.name for file in place.iterdir()) == ["relay.py", "rover.yaml"]
 
 
-def test_a_file_that_others_may_write_or_own_is_run_only_when_it_is_trusted(place, monkeypatch):
+def test_a_file_that_others_may_write_or_own_is_run_only_when_it_is_trusted(place, monkeypatch, told):
     (place / "relay.py").chmod(0o666)
-    assert "relay.py: found a file that others may write; expected" in complaint(place)
-    assert "--trust" in complaint(place)
+    told("topology of others", "writable", load, place)
     assert load(place, is_trusted=True).network.name == "relay"
 
     (place / "relay.py").chmod(0o644)
@@ -131,7 +128,7 @@ def test_a_file_that_others_may_write_or_own_is_run_only_when_it_is_trusted(plac
 SWEEP = "sweep: {rate: {set: [parameters.data_rate], values: [1 Mbit/s, 2 Mbit/s]}}\n"
 
 
-def test_a_run_keeps_the_file_and_every_network_of_its_cells_which_plan_the_same_elsewhere(place, tmp_path):
+def test_a_run_keeps_the_file_and_every_network_of_its_cells_which_plan_the_same_elsewhere(place, tmp_path, told):
     loaded, own = kept(place, "topology=../mine/relay.py", sweep=SWEEP)
     assert own.contents["relay.py"] == (place / "relay.py").read_bytes()
     recorded = Recorded(own.contents["topologies.json"])
@@ -145,8 +142,7 @@ def test_a_run_keeps_the_file_and_every_network_of_its_cells_which_plan_the_same
     there.write_text(scenario.resolved_yaml(loaded, own.renamed))
     again = scenario.load(str(there), topologies=recorded)
     assert list(map(planning.plan, scenario.cells(again))) == list(map(planning.plan, scenario.cells(loaded)))
-    said = refusal(scenario.load, str(there), ["parameters.delay=1 ms"], recorded)
-    assert "of which no network is recorded" in said
+    told("topology of one's own", "no record", scenario.load, str(there), ["parameters.delay=1 ms"], recorded)
 
 
 def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
@@ -163,11 +159,11 @@ def test_two_topologies_are_compared_in_one_sweep(place, tmp_path):
     assert yaml.safe_load(there.read_text())["sweep"]["network"]["cases"]["slow"] == {"topology": "./slow.py"}
 
 
-def test_two_files_of_one_name_are_refused(place):
+def test_two_files_of_one_name_are_refused(place, told):
     (place / "other").mkdir()
     (place / "other" / "relay.py").write_text(RELAY + "# other\n")
     cases = "sweep: {network: {cases: {one: {topology: ./relay.py}, two: {topology: ./other/relay.py}}}}\n"
-    assert "found two files named relay.py; expected names that differ" in refusal(kept, place, sweep=cases)
+    told("topology of one's own", "two files of one name", kept, place, sweep=cases)
 
 
 def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
@@ -175,17 +171,8 @@ def test_a_scenario_on_a_topology_of_the_project_keeps_no_files():
     assert scenario.own_files(loaded, scenario.cells(loaded)).contents == {}
 
 
-@each(
-    "old new",
-    """
-1000000 | "much"
-"rover" | "../rover"
-"topology": "relay" | "topologie": "relay"
-"10.0.0.1/24" | "nowhere"
-{ | [
-""",
-)
-def test_a_record_that_somebody_changed_is_refused(place, old, new):
+@golden.each("record of networks that was changed", "case old new")
+def test_a_record_that_somebody_changed_is_refused(case, place, old, new):
     _, own = kept(place)
-    with pytest.raises(TopologyError, match=r"^topologies\.json: "):
-        Recorded(own.contents["topologies.json"].replace(old.encode(), new.encode()))
+    record = own.contents["topologies.json"].replace(old.encode(), new.encode())
+    assert case.hold(refusal(Recorded, record, error=TopologyError)).startswith("topologies.json: ")

@@ -49,6 +49,9 @@ def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_th
             "bad_to_good_per_bit": 1e-3,
             "ber_good": 0.0,
             "ber_bad": 0.5,
+            "clock": "bits",
+            "mean_good": None,
+            "mean_bad": None,
         }
 
 
@@ -159,3 +162,10 @@ def test_a_value_is_read_once_and_again_where_something_beside_it_is_set(load, s
     monkeypatch.setattr(units, "parse", lambda kind, value: read.append(value) or parse(kind, value))
     load(small, *overrides)
     assert read.count("100 kB") == times
+
+
+def test_no_jitter_is_the_first_value_of_a_sweep_of_it(cells, swept):
+    found = cells(swept("jitter: {set: [links.hop.forward.jitter], values: [0 ms, 5 ms]}"))
+    plans = [planning.plan(cell) for cell in found if cell.repeat == 1]
+    assert [plan.network.links[0].directions[0].jitter_ns for plan in plans] == [0, 0, 0, *[5_000_000] * 3]
+    assert [one.seed for one in plans[1].cell.impairments] == [None, None]

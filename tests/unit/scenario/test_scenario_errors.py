@@ -7,7 +7,7 @@ import yaml
 
 from scpslab import scenario
 from tests import golden
-from tests.cases import changed, refusal
+from tests.cases import changed, refusal, steps
 
 SERIAL = """kind: scenario
 version: 1
@@ -31,11 +31,6 @@ SHORT = {
     "FP": "kind: fp, name: second, from: satellite, to: ground, size: 1 kB",
     "COMMAND": "kind: command, name: web, node: h2, command: a",
 }
-
-
-def steps(path: str) -> list[str | int]:
-    """The keys and numbers of `workloads[0].size`."""
-    return [int(step) if step.isdigit() else step for step in re.findall(r"[^.\[\]]+", path)]
 
 
 def spoilt(text: str, changes: dict[str, object]) -> str:

@@ -1,6 +1,7 @@
 """Whatever a file holds, loading it gives a scenario or a ScenarioError, never anything else."""
 
 import contextlib
+import math
 from pathlib import Path
 
 import yaml
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scpslab import scenario
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
+from tests.cases import places, values
 from tests.unit.scenario.test_scenario_errors import spoilt
 
 SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_bytes()
@@ -18,21 +20,7 @@ TREE = yaml.safe_load(SMALL)
 FUZZ = settings(
     derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-PLAIN = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats()
-    | st.text(max_size=12)
-    | st.sampled_from(["1 s", "0 B", "1 kB", "2 Mbit/s", "1e9 h", "h1", "data", "*", "bbr"])
-)
-VALUES = st.recursive(
-    PLAIN,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
-    max_leaves=6,
-)
-
-
+VALUES = values("1 s", "0 B", "1 kB", "2 Mbit/s", "1e9 h", "h1", "data", "*", "bbr", math.nan, math.inf)
 PARTS = ["links.hop.*.errors", "workloads.transfer", "hosts.*", "sweep.ber", "probes", "limits", "skip", "parameters"]
 
 
@@ -40,14 +28,6 @@ def attempt(path: Path, *overrides: str) -> None:
     with contextlib.suppress(ScenarioError):
         for cell in scenario.cells(scenario.load(str(path), overrides)):
             planning.plan(cell)
-
-
-def places(tree, at=()):
-    """Every key path of a tree."""
-    yield at
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
-    for key, value in items:
-        yield from places(value, (*at, key))
 
 
 @FUZZ

@@ -3,7 +3,7 @@
 import pytest
 
 from scpslab.setup import images
-from tools.build.job import Job
+from scpslab.setup.job import Job
 
 PRODUCTS = {"guest": "guest.erofs"}
 

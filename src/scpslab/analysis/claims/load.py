@@ -13,10 +13,11 @@ from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
 from scpslab.analysis.claims.model import ClaimsFile, Contradiction, ContradictionsFile
 from scpslab.analysis.figures.recipe import RECIPES, recipe_files
 from scpslab.analysis.figures.source import axis_number
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
 from scpslab.core.errors import ScenarioError
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.core.project import ROOT
-from scpslab.documents import Complaint, Form, Places
+from scpslab.documents import Form, Places
 from scpslab.documents import load as load_document
 from scpslab.runs import RunFolder
 from scpslab.runs.run import CLAIMS
@@ -82,7 +83,7 @@ def load_beside(runs: Sequence[Path], known: Sequence[Paper]) -> tuple[list[Pape
     return sorted(papers_beside.values(), key=lambda paper: (paper.file.year, paper.name)), wrong
 
 
-def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
+def _problems(file: ClaimsFile, path: Path) -> Iterator[Problem]:
     """Errors between the parts of the file and of the project: ids used twice, series and figures that do not exist."""
     # A user's own figures lie beside the scenario, as the folder of the claims does, or beside the file.
     folders = (RECIPES, *(beside / "figures" for beside in path.resolve().parents[:2]))
@@ -90,17 +91,15 @@ def _problems(file: ClaimsFile, path: Path) -> Iterator[Complaint]:
     seen: set[str] = set()
     for index, claim in enumerate(file.claims):
         if claim.id in seen:
-            yield ("claims", index, "id"), f'found "{claim.id}" a second time; expected an id once. Choose another one.'
+            yield Problem(("claims", index, "id"), f'"{claim.id}" a second time', "an id once", "Choose another one.")
         seen.add(claim.id)
         if claim.figure is not None and claim.figure not in figures:
-            yield ("claims", index, "figure"), f'found "{claim.figure}"; {one_of(claim.figure, figures)}'
+            yield Problem(("claims", index, "figure"), f'"{claim.figure}"', *choice(claim.figure, figures))
         for number, check in enumerate(claim.checks):
             for operand in check.operands():
                 if operand.series not in file.series:
-                    yield (
-                        ("claims", index, "checks", number),
-                        f'found the series "{operand.series}"; {one_of(operand.series, file.series)}',
-                    )
+                    found = f'the series "{operand.series}"'
+                    yield Problem(("claims", index, "checks", number), found, *choice(operand.series, file.series))
 
 
 def load_contradictions(papers: Sequence[Paper], path: Path = CONTRADICTIONS) -> tuple[Contradiction, ...]:
@@ -112,7 +111,7 @@ def load_contradictions(papers: Sequence[Paper], path: Path = CONTRADICTIONS) ->
     file, places = load_document(path, CONTRADICTIONS_FORM, ContradictionsFile)
     known = [f"{paper.name}/{claim.id}" for paper in papers for claim in paper.file.claims]
     wrong = [
-        (("contradictions", index, "claims", number), f'found "{name}"; {one_of(name, known)}')
+        Problem(("contradictions", index, "claims", number), f'"{name}"', *choice(name, known))
         for index, item in enumerate(file.contradictions)
         for number, name in enumerate(item.claims)
         if name not in known
@@ -122,7 +121,7 @@ def load_contradictions(papers: Sequence[Paper], path: Path = CONTRADICTIONS) ->
     return file.contradictions
 
 
-def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
+def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Problem]:
     """Scenarios that do not exist, columns that the runs of a series do not have, and axes whose values are words."""
     beside = [path.stem for folder in paper.places.path.resolve().parents[:2] for path in folder.glob("*.yaml")]
     known = sorted({*names(), *beside, *(row.scenario for row in evidence.rows)})
@@ -131,23 +130,25 @@ def strange_words(paper: Paper, evidence: Evidence) -> Iterator[Complaint]:
     for name, series in paper.file.series.items():
         for number, pattern in enumerate(series.scenarios):
             if not any(fnmatchcase(scenario, pattern) for scenario in known):
-                yield ("series", name, "scenarios", number), f'found "{pattern}"; {one_of(pattern, known)}'
+                yield Problem(("series", name, "scenarios", number), f'"{pattern}"', *choice(pattern, known))
         of_series[name] = [row for row in evidence.rows if series.has(row.scenario)]
         columns[name] = {column for row in of_series[name] for column in row.values}
-        yield from ((("series", name, "where", word), text) for word, text in _unknown(series.where, columns[name]))
+        for word in series.where:
+            yield from _unknown(("series", name, "where", word), [word], columns[name])
     for index, claim in enumerate(paper.file.claims):
         for number, check in enumerate(claim.checks):
             metric, along = getattr(check, "metric", None), getattr(check, "along", None)
             at = ("claims", index, "checks", number)
             for operand in check.operands():
                 words = [*check.every, *operand.at, *filter(None, [operand.metric or metric, along])]
-                yield from ((at, text) for _, text in _unknown(words, columns[operand.series]))
+                yield from _unknown(at, words, columns[operand.series])
                 found = {row.values.get(along, "") for row in of_series[operand.series]} - {""} if along else set()
                 if found and all(axis_number(text) is None for text in found):
-                    said = f'found the axis "{along}", whose values are words such as "{min(found)}"; expected numbers'
-                    yield at, f"{said}. Name another axis in `along`."
+                    said = f'the axis "{along}", whose values are words such as "{min(found)}"'
+                    yield Problem(at, said, "numbers", "Name another axis in `along`.")
 
 
-def _unknown(words: Iterable[str], columns: set[str]) -> Iterator[tuple[str, str]]:
+def _unknown(at: KeyPath, words: Iterable[str], columns: set[str]) -> Iterator[Problem]:
     if columns:
-        yield from ((word, f'found "{word}"; {one_of(word, sorted(columns))}') for word in words if word not in columns)
+        strange = (word for word in words if word not in columns)
+        yield from (Problem(at, f'"{word}"', *choice(word, sorted(columns))) for word in strange)

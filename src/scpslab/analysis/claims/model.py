@@ -14,7 +14,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from scpslab.documents.parts import Part, Spelt, Version, key
+from scpslab.core.problems import UnfitError
+from scpslab.documents.parts import Band, Part, Spelt, Version, key
 from scpslab.documents.quantities import PAIR, AxisValue, OneOrMore, as_several
 
 NAME = Spelt(r"^[a-z0-9][a-z0-9-]{0,59}$", "a name: small letters, digits and -, the first one no -, 60 at most")
@@ -59,31 +60,7 @@ Cells = Annotated[Operand, BeforeValidator(_as_operand)]
 Several = Annotated[tuple[Cells, ...], BeforeValidator(as_several), Field(min_length=1)]
 
 
-class _Band(Part):
-    """A range of numbers with one end or both."""
-
-    at_least: float | None = key(None, says="Lower end of the band.", example=62)
-    at_most: float | None = key(None, says="Upper end of the band.", example=70)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends; an infinite one where the band has none."""
-        return -math.inf if self.at_least is None else self.at_least, math.inf if self.at_most is None else self.at_most
-
-    def includes(self, number: float) -> bool:
-        """Whether a number is in the band."""
-        return self.ends[0] <= number <= self.ends[1]
-
-    @model_validator(mode="after")
-    def _has_band(self) -> Self:
-        if self.at_least is None and self.at_most is None:
-            raise ValueError("found no band; expected at_least, at_most or both")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise ValueError(f"found at_least {self.at_least:g} above at_most {self.at_most:g}; expected a band")
-        return self
-
-
-class Otherwise(_Band):
+class Otherwise(Band):
     """A result that differs from the paper's for a known reason: its band, and the reason."""
 
     because: Text = key(says="Why our result differs.", example="A window of the whole path instead of 64 KiB.")
@@ -101,7 +78,7 @@ class _Check(Part):
     @model_validator(mode="after")
     def _can_be_counted(self) -> Self:
         if (count := math.prod(map(len, self.every.values()))) > MOST_COMBINATIONS:
-            raise ValueError(f"found {count} combinations of values in `every`; expected at most {MOST_COMBINATIONS}")
+            raise UnfitError(f"{count} combinations of values in `every`", f"at most {MOST_COMBINATIONS}")
         return self
 
     def operands(self) -> tuple[Operand, ...]:
@@ -112,7 +89,7 @@ class _Check(Part):
         )
 
 
-class _Banded(_Band, _Check):
+class _Banded(Band, _Check):
     """A check of one number against a band."""
 
     because: Text = key(says="The reason for the band's width.", example="Header sizes and framing are not stated.")
@@ -120,9 +97,7 @@ class _Banded(_Band, _Check):
     @model_validator(mode="after")
     def _differs_outside(self) -> Self:
         if self.different is not None and all(map(self.includes, self.different.ends)):
-            raise ValueError(
-                "found the band of `different` inside the check's own; expected numbers that are not in it"
-            )
+            raise UnfitError("the band of `different` inside the check's own", "numbers that are not in it")
         return self
 
 
@@ -184,10 +159,9 @@ class Completion(_Banded):
         if self.paper_count and not (
             0 <= self.paper_count[0] <= self.paper_count[1] <= MOST_TRANSFERS and self.paper_count[1] > 0
         ):
-            found = f"found the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
-            raise ValueError(
-                f"{found}; expected completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]"
-            )
+            found = f"the paper_count {self.paper_count[0]} of {self.paper_count[1]}"
+            expected = f"completed of tried transfers, of at most {MOST_TRANSFERS}, such as [8, 10]"
+            raise UnfitError(found, expected)
         return self
 
 
@@ -221,7 +195,7 @@ class Arithmetic(_Banded):
         below = math.prod(self.divide)
         if not below or not math.isfinite(below) or not math.isfinite(self.number):
             what = "a number too large to count with" if below else "a product of 0 in `divide`"
-            raise ValueError(f"found {what}; expected factors and divisors that give a finite number")
+            raise UnfitError(what, "factors and divisors that give a finite number")
         return self
 
 
@@ -271,7 +245,7 @@ class Claim(Part):
     @model_validator(mode="after")
     def _is_tested_or_not(self) -> Self:
         if bool(self.checks) == bool(self.not_testable):
-            raise ValueError("found neither or both of checks and not_testable; expected one of them")
+            raise UnfitError("neither or both of checks and not_testable", "one of them")
         return self
 
 

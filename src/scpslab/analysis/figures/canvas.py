@@ -23,6 +23,7 @@ from matplotlib.ticker import EngFormatter, ScalarFormatter
 from PIL import Image
 
 from scpslab.core.folders import own_folder
+from scpslab.core.harmless import harmless
 from scpslab.core.scratch import replace_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -291,11 +292,13 @@ def _file(figure: Figure, stem: str, suffix: str) -> bytes:
     metadata: dict[str, str | None] = dict(NO_METADATA[suffix])
     if isinstance(figure, Picture):
         words = zip(TITLE_KEYS[suffix], astuple(figure.words), strict=True)
-        metadata |= {name: text for name, text in words if name is not None}
+        metadata |= {name: harmless(text) for name, text in words if name is not None}
     with mpl.rc_context({**SETTINGS, "svg.hashsalt": stem}):
         drawn = io.BytesIO()
         figure.savefig(drawn, format=suffix, dpi=PNG_DOTS_PER_INCH, metadata=metadata)
-    return drawn.getvalue()
+    content = drawn.getvalue()
+    # Labels stand in comments of an SVG, and characters that XML may not have would make it unreadable.
+    return harmless(content.decode()).encode() if suffix == "svg" else content
 
 
 def words_in(png: Path) -> Words | None:

@@ -23,10 +23,10 @@ from scpslab.plan.events import LinkStep
 from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import Hop, Way, slowest
 from scpslab.plan.routes import RouteOptions
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.stacks import KERNEL, STACKS, ScpsEnd
-from scpslab.plan.ways import Hop, Way, slowest
 from scpslab.plan.workloads import Traffic
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
 from scpslab.scenario.stacks import STACKS as STACK_PARTS

@@ -11,11 +11,11 @@ from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
-from scpslab.analysis.traces import time_sequence
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.folders import own_folder
 from scpslab.core.scratch import replace_text
+from scpslab.measure.traces import time_sequence
 from scpslab.runs import RunFolder
 
 XPL = "xpl"
@@ -56,7 +56,11 @@ class Found:
         fitting = [recipe for recipe in self.recipes.values() if recipe.applies(source.run.scenario)]
         # A figure for runs that no recipe speaks of.
         fitting = [recipe for recipe in fitting if not recipe.stands_in] or fitting
-        return [recipe for recipe in fitting if not source.wanted_cells or "cells" in type(recipe).model_fields]
+        return [recipe for recipe in fitting if not source.wanted_cells or _shows_single_cells(recipe)]
+
+
+def _shows_single_cells(recipe: Recipe) -> bool:
+    return "cells" in type(recipe).model_fields
 
 
 def find(run_dir: Path) -> Found:
@@ -110,6 +114,11 @@ def draw(
     paths: list[Path] = []
 
     def draw_one(recipe: Recipe) -> None:
+        if cells and not _shows_single_cells(recipe):
+            raise UsageError(
+                f"--cell: found a choice of cells for the figure {recipe.name}, which shows all; "
+                "expected a figure of single cells, such as over-time. Leave --cell out, or choose another figure."
+            )
         drawn = recipe.with_models(models)
         try:
             paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))
@@ -163,6 +172,6 @@ def _write_xpl(source: Source, folder: Path) -> list[Path]:
     paths = []
     for cell in source.cells(()):
         path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        replace_text(path, time_sequence(flow_at(cell, "source"), label_of(cell)))
+        replace_text(path, time_sequence(flow_at(cell, "source", with_options=True), label_of(cell)))
         paths.append(path)
     return paths

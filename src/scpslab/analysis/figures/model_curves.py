@@ -23,8 +23,7 @@ from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.flows import flow
 from scpslab.plan.links import Direction
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import NoPathError
-from scpslab.plan.ways import Hop, slowest
+from scpslab.plan.paths import Hop, NoPathError, slowest
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import Transfer

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 from pydantic import PrivateAttr, model_validator
 
 from scpslab.analysis.figures.conditions import Conditions
+from scpslab.core.problems import UnfitError
 from scpslab.core.project import ROOT
 from scpslab.core.units import KINDS, PERCENT, UnitError, of_metric
 from scpslab.documents import Form, Part, key
@@ -53,14 +54,13 @@ class AxisStyle(Part):
     def _is_a_range(self) -> Self:
         far = [limit for limit in (self.min, self.max) if limit is not None and abs(limit) > FARTHEST]
         if far:
-            raise ValueError(f"found the limit {far[0]:g}; expected one between {-FARTHEST:g} and {FARTHEST:g}")
+            raise UnfitError(f"the limit {far[0]:g}", f"one between {-FARTHEST:g} and {FARTHEST:g}")
         if self.scale == "log" and self.min is not None and self.min <= 0:
-            raise ValueError(f"found min {self.min:g} on a logarithmic axis; expected a limit above 0")
+            raise UnfitError(f"min {self.min:g} on a logarithmic axis", "a limit above 0")
         if self.max is not None and self.max <= (self.min or 0):
             # Without a lower limit, axes begin at 0.
-            raise ValueError(
-                f"found max {self.max:g}, not above {'0' if self.min is None else f'min {self.min:g}'}; "
-                "expected a larger one"
+            raise UnfitError(
+                f"max {self.max:g}, not above {'0' if self.min is None else f'min {self.min:g}'}", "a larger one"
             )
         return self
 

@@ -11,16 +11,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from scpslab.analysis.capture import Connection
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
-from scpslab.analysis.run import AFRESH, Run, RunCell, open_run
+from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.analysis.table import Results, read_results
-from scpslab.analysis.traces import Flow, flow_of
-from scpslab.analysis.viewpoints import capture_at, capture_near
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
 from scpslab.documents.quantities import as_several, as_share, value_text
-from scpslab.runs import CellFiles
+from scpslab.measure.connections import Connection
+from scpslab.measure.traces import Flow, flow_of
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import Transfer
@@ -98,14 +96,14 @@ def transfer_of(cell: RunCell) -> Transfer:
     )
 
 
-def flow_at(cell: RunCell, where: str) -> Flow:
-    """The transfer's packets at the `source` (on the host or its LAN's monitor) or the `sink`.
+def flow_at(cell: RunCell, where: str, *, with_options: bool = False) -> Flow:
+    """The transfer's packets at the `source` or the `sink`; `with_options` as a capture has them, if there is one.
 
     Raises:
-        NothingToDrawError: there is no capture there, or the transfer is not in it.
+        NothingToDrawError: what was seen there is not known, or the transfer is not in it.
     """
     workload = transfer_of(cell)
-    connection = connection_at(cell, where)
+    connection = connection_at(cell, where, with_options=with_options)
     return flow_of(connection, from_client=DATA_FLOWS[workload.kind].from_client(workload, connection))
 
 
@@ -116,28 +114,24 @@ def flow_if_seen(cell: RunCell, where: str) -> Flow | None:
     return None
 
 
-def connection_at(cell: RunCell, where: str) -> Connection:
-    """The transfer's connection in the capture at the `source` or the `sink`.
+def connection_at(cell: RunCell, where: str, *, with_options: bool = False) -> Connection:
+    """The transfer's connection as the `source` or the `sink` saw it; `with_options` as in `flow_at`.
 
     Raises:
         NothingToDrawError: as `flow_at`.
     """
-    workload, plan = transfer_of(cell), cell.plan
-    probe = capture_near(plan, workload.from_) if where == "source" else capture_at(plan, workload.to)
-    if probe is None:
+    workload = transfer_of(cell)
+    node = workload.from_ if where == "source" else workload.to
+    view = (cell.captured(node) if with_options else None) or cell.view(node)
+    if view is None:
         raise NothingToDrawError(
-            f"{cell.folder}: found no capture at the {where}; expected a capture probe there. "
-            "Add one to the scenario's probes."
+            f"{cell.folder}: found neither a record of packets nor a capture without filter at the {where}; expected "
+            "one. Run it with packets: true."
         )
-    path = CellFiles(cell.folder).capture(probe.name)
-    if not path.is_file():
-        raise NothingToDrawError(
-            f"{path}: found no capture; expected the file of the probe. Draw another cell. {AFRESH}"
-        )
-    connection = DATA_FLOWS[workload.kind].connection(cell, workload, probe.name)
+    connection = DATA_FLOWS[workload.kind].connection(cell, workload, view)
     if connection is None:
         raise NothingToDrawError(
-            f"{path}: found no packets of {workload.name}; expected its connection. Check the filter."
+            f"{cell.folder}: found no packets of {workload.name}; expected its connection. Draw another cell."
         )
     return connection
 

@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from scpslab.analysis.capture import Connection
 from scpslab.analysis.run import RunCell, Transfer
-from scpslab.analysis.viewpoints import bottleneck_bps, capture_at, capture_near
+from scpslab.analysis.viewpoints import bottleneck_bps
 from scpslab.core.kinds import Registry
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
+from scpslab.measure.connections import Connection
 from scpslab.plan import Plan
-from scpslab.plan.probes import Observer
 from scpslab.plan.workloads import Traffic
 
 Value: TypeAlias = int | float | str | bool | None
@@ -54,27 +53,24 @@ class Subject(Generic[Planned_co]):
         """The line of an event in its record, the first of several; empty without one."""
         return next((line for line in self.lines if line.get("event") == event), {})
 
-    def connection_at(self, node: str) -> Connection | None:
-        """The workload's connection as the capture on a node saw it; None without one."""
-        probe = capture_at(self.cell.plan, node)
-        return self._connection(probe)
+    def connection_at(self, node: str, *, behind_queue: bool = False) -> Connection | None:
+        """The workload's connection as a node saw it; None where that is not known (`RunCell.view`)."""
+        view = self.cell.view(node, behind_queue=behind_queue)
+        return view.connection(cast("Transfer", self.workload)) if view else None
 
-    def connection_near_source(self) -> Connection | None:
-        """The same where the sending host's packets are seen as it sends them."""
-        probe = capture_near(self.cell.plan, self.workload.from_)
-        return self._connection(probe)
-
-    def _connection(self, probe: Observer | None) -> Connection | None:
-        return self.cell.connection(probe.name, cast("Transfer", self.workload)) if probe else None
-
-    def rates(self, size_bytes: int | None, transfer_s: Value) -> Values:
-        """Goodput and utilization, of a transfer that took time."""
+    def rates(self, size_bytes: int | None, transfer_s: Value, start_s: float | None) -> Values:
+        """Goodput and utilization, of a transfer that took time from `start_s` on (since the epoch; None: unknown)."""
         if not size_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
             return {}
         values: Values = {"goodput_bps": size_bytes * 8 / transfer_s}
-        if rate_bps := bottleneck_bps(self.cell.plan, self.workload):
+        if rate_bps := self.rate_bps(transfer_s, start_s):
             values["utilization"] = size_bytes * 8 / (transfer_s * rate_bps)
         return values
+
+    def rate_bps(self, transfer_s: float, start_s: float | None) -> float | None:
+        """What the slowest hop offers over that time."""
+        span_s = None if start_s is None else (start_s, start_s + transfer_s)
+        return bottleneck_bps(self.cell.plan, self.workload, span_s)
 
 
 @dataclass(frozen=True)

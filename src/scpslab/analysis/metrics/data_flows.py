@@ -1,4 +1,4 @@
-"""What figures and metrics ask of a workload, whatever its kind: where its packets are in captures, and which columns
+"""What figures and metrics ask of a workload, whatever its kind: which of the packets are its, and which columns
 it has.
 
 A kind registers its own answer in its metrics.py.
@@ -11,15 +11,16 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from scpslab.analysis.capture import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints, Packets
 from scpslab.analysis.metrics.base import Family, Subject, Values, number
-from scpslab.analysis.run import RunCell, Transfer
-from scpslab.analysis.traces import flow_of, round_trips, transfer_times
-from scpslab.analysis.viewpoints import capture_at, queue_probe
+from scpslab.analysis.run import RunCell, Transfer, View
+from scpslab.analysis.viewpoints import queue_probe
 from scpslab.core.kinds import Registry
+from scpslab.measure.connections import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints
+from scpslab.measure.traces import flow_of, round_trips, transfer_times
 from scpslab.plan import Plan
+from scpslab.plan.paths import Hop
 from scpslab.plan.stacks import ScpsEnd
-from scpslab.plan.ways import Hop
+from scpslab.plan.workloads import Traffic
 
 
 class DataFlow:
@@ -38,8 +39,8 @@ class DataFlow:
     def __init__(self, *families: Family[Any], tells_ends: bool = False, has_formulas: bool = False) -> None:
         self.families, self.tells_ends, self.has_formulas = families, tells_ends, has_formulas
 
-    def connection(self, cell: RunCell, workload: Any, probe: str) -> Connection | None:
-        """Its connection in a capture; None where it is not in there."""
+    def connection(self, cell: RunCell, workload: Any, view: View) -> Connection | None:
+        """Its connection in a view of the cell; None where it is not in there."""
         return None
 
     def from_client(self, workload: Any, connection: Connection) -> bool:
@@ -58,9 +59,9 @@ class OwnConnection(DataFlow):
 
     carries = True
 
-    def connection(self, cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
+    def connection(self, cell: RunCell, workload: Transfer, view: View) -> Connection | None:
         """The one with the most payload."""
-        return cell.connection(probe, workload)
+        return view.connection(workload)
 
 
 class FileConnection(DataFlow):
@@ -69,9 +70,9 @@ class FileConnection(DataFlow):
     carries = True
     has_own_port = False
 
-    def connection(self, cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
-        """The one with the most payload that is not the control connection."""
-        return data_connection(cell, workload, probe)
+    def connection(self, cell: RunCell, workload: Transfer, view: View) -> Connection | None:
+        """The one with the most payload that may be it."""
+        return data_connection(cell, workload, view)
 
     def from_client(self, workload: Transfer, connection: Connection) -> bool:
         """As its packets say: in active mode the server opens it."""
@@ -81,21 +82,29 @@ class FileConnection(DataFlow):
 DATA_FLOWS: Registry[DataFlow] = Registry("workloads", "metrics")
 
 
-def load_ports(plan: Plan) -> list[int]:
-    """The ports of all traffic that competes with what is measured."""
-    return [cast("Transfer", workload).port for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]
+def load_packets(cell: RunCell) -> tuple[Floats, Ints]:
+    """Times since the epoch and IP bytes of those packets that compete with what is measured, as they are sent."""
+    times, sizes = [np.zeros(0)], [np.zeros(0, np.int64)]
+    loads = {(workload.from_, cast("Transfer", workload).port) for workload in loads_of(cell.plan)}
+    for node, port in sorted(loads):
+        if view := cell.view(node):
+            is_load = (view.packets.protocol == UDP) & (view.packets.destination_port == port)
+            times.append(view.t_s[is_load])
+            sizes.append(view.packets.ip_bytes[is_load])
+    return np.concatenate(times), np.concatenate(sizes)
 
 
-def load_packets(cell: RunCell, packets: Packets) -> tuple[Floats, Ints]:
-    """Times since the epoch and IP bytes of those packets that compete with what is measured."""
-    is_load = (packets.protocol == UDP) & np.isin(packets.destination_port, load_ports(cell.plan))
-    return (packets.t_ns[is_load] - (cell.epoch_realtime_ns or 0)) / 1e9, packets.ip_bytes[is_load]
+def loads_of(plan: Plan) -> list[Traffic]:
+    """Traffic that competes with what is measured."""
+    return [workload for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]
 
 
 def queue_samples(cell: RunCell, hop: Hop | None) -> tuple[Floats, Floats, Floats]:
-    """Samples of the queue probe before the hop: seconds since the epoch, bytes, and packets dropped until then, all
-    float64[n]; empty without one.
+    """The queue before the hop, as the record of packets has it at every change, or as its probe sampled it: seconds
+    since the epoch, bytes, and packets dropped until then, all float64[n]; empty without either.
     """
+    if hop and cell.record is not None:
+        return cell.record.depth(*hop.place)
     probe = queue_probe(cell.plan, hop) if hop else None
     samples = [
         (t_s, size, number(line, "drops") or 0.0)
@@ -113,6 +122,8 @@ def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
             yield workload.name, workload.sending_program
 
 
+# Columns that transfers by programs of the user's have.
+OF_PROGRAMS: dict[str, int | None] = {"bytes": None, "transfer_s": 9, "goodput_bps": 3, "utilization": 9}
 # Columns that a file protocol's transfers have: what its client tells, and its data connection.
 OF_A_FILE: dict[str, int | None] = {
     "bytes": None,
@@ -125,16 +136,19 @@ OF_A_FILE: dict[str, int | None] = {
     "rtos": None,
     "ack_bytes": None,
     "rtt_min_s": 9,
+    "wire_rtt_min_s": 9,
     "handshake_rtt_s": 9,
 }
 
 
 def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> Values:
-    """Values by column name from the data connection as captures on both hosts saw it; `arrived_bytes` of the file,
-    which one connection must have carried for its time to be that of the transfer.
+    """Values by column name from the data connection as both hosts saw it; `arrived_bytes` of the file, which one
+    connection must have carried for its time to be that of the transfer.
     """
     values: Values = {}
-    received, sent = (_data_connection(subject, node) for node in (subject.workload.to, subject.workload.from_))
+    cell, workload = subject.cell, subject.workload
+    views = [cell.view(node) for node in (workload.to, workload.from_)]
+    received, sent = (data_connection(cell, workload, view, arrived_bytes) if view else None for view in views)
     if received is not None:
         flow = flow_of(received, from_client=client_sends(received))
         times = transfer_times(flow)
@@ -147,6 +161,9 @@ def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> Values:
         _, rtt_s = round_trips(flow)
         values["data_retransmissions"] = int(flow.is_repeated.sum())
         values["rtt_min_s"] = float(rtt_s.min()) if len(rtt_s) else None
+        wire = cell.view(workload.from_, behind_queue=True)
+        on_wire = data_connection(cell, workload, wire, arrived_bytes) if wire else None
+        values |= wire_round_trips(on_wire, from_client=client_sends(sent), names=("wire_rtt_min_s",))
     if received is not None and sent is not None:
         values["handshake_rtt_s"] = _handshake_rtt_s(sent if client_sends(sent) else received)
     return values
@@ -161,17 +178,29 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
-def _data_connection(subject: Subject[Any], node: str) -> Connection | None:
-    """The data connection in the capture on `node`."""
-    probe = capture_at(subject.cell.plan, node)
-    return data_connection(subject.cell, subject.workload, probe.name) if probe else None
+def data_connection(
+    cell: RunCell, workload: Transfer, view: View, arrived_bytes: int | None = None
+) -> Connection | None:
+    """The connection between a workload's hosts with the most payload that goes to no port of a workload's; where
+    another one's may be meant, it must have carried just the bytes of the file, and be the only one. None without it.
+    """
+    others = [other for other in cell.plan.cell.workloads if other.name != workload.name]
+    ports = {getattr(other, "port", None) for other in (workload, *others)}
+    hosts = (workload.from_, workload.to)
+    may_be_another = any(
+        not DATA_FLOWS[other.kind].has_own_port and other.from_ in hosts and other.to in hosts for other in others
+    )
+    found = [one for one in view.connections if not ports & {one.server_port, one.client_port}]
+    if may_be_another:
+        found = [one for one in found if flow_of(one, from_client=client_sends(one)).total_bytes == arrived_bytes]
+        return found[0] if len(found) == 1 else None
+    return max(found, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 
-def data_connection(cell: RunCell, workload: Transfer, probe: str) -> Connection | None:
-    """The connection with the most payload that is not the control connection, in a capture."""
-    every = cell.connections(probe)
-    data = [connection for connection in every if workload.port not in (connection.server_port, connection.client_port)]
-    return max(data, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
+def wire_round_trips(on_wire: Connection | None, *, from_client: bool, names: tuple[str, ...]) -> Values:
+    """The smallest and the largest round trip as they are behind the sender's own queue, as far as there are names."""
+    rtt_s = round_trips(flow_of(on_wire, from_client=from_client))[1] if on_wire else np.zeros(0)
+    return {name: float(least(rtt_s)) for name, least in zip(names, (np.min, np.max), strict=False) if len(rtt_s)}
 
 
 def client_sends(connection: Connection) -> bool:

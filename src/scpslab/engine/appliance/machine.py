@@ -25,6 +25,7 @@ from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
 from scpslab.lab.records import LIVE
 from scpslab.plan import schema
+from scpslab.plan.schema import Part
 from scpslab.plan.values import PlainText
 from scpslab.setup.images import LAB_KERNEL_MACHINE
 
@@ -41,8 +42,7 @@ READY = "ready"
 CELL, OUT, CONSOLE = "cell", "out", "console.log"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Job:
+class Job(Part):
     """A guest to run. `boot`, `lab`: names of folders among those shared, "" if `lab` is in the exchange folder.
 
     `is_cell`: a cell with a plan; else a guest of so much memory that runs the program of `lab`. `wall_s`: how long it
@@ -58,8 +58,7 @@ class Job:
     snapshots: bool
 
 
-@dataclass(frozen=True, kw_only=True)
-class Answer:
+class Answer(Part):
     """How a job ended: `ended`, why the machine ended it ("" if it ended by itself), and the exit code of the lab
     kernel.
     """

@@ -19,9 +19,9 @@ from scpslab.plan.disciplines import DEFAULT, Queue
 from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
+from scpslab.plan.paths import Hop
+from scpslab.plan.paths import way as fewest_links
 from scpslab.plan.serial_links import SerialLink
-from scpslab.plan.ways import Hop
-from scpslab.plan.ways import way as fewest_links
 from scpslab.plan.workloads import Traffic
 from scpslab.scenario.planning.flows import NOTHING, delay_text, errors_text
 

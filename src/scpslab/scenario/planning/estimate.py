@@ -10,7 +10,7 @@ from typing import Self
 
 from scpslab.plan import Plan
 from scpslab.plan.flows import ways
-from scpslab.plan.ways import Way, slowest
+from scpslab.plan.paths import Way, slowest
 from scpslab.plan.workloads import SECOND_NS, Traffic
 
 # What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its

@@ -13,7 +13,7 @@ from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
 from scpslab.plan.flows import Flow, flow
 from scpslab.plan.links import Direction
-from scpslab.plan.ways import Hop, Way, slowest
+from scpslab.plan.paths import Hop, Way, slowest
 from scpslab.scenario import Cell
 from scpslab.scenario.survey import ends_of
 

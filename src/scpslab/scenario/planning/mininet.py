@@ -11,7 +11,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.disciplines import Queue
-from scpslab.plan.mininet import Described, DescribedEnd, MininetScript
+from scpslab.plan.mininet import SCRIPTS, Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Errors
 
@@ -50,7 +50,7 @@ def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int,
 
 def _network(described: Described) -> Network:
     """Nodes and links, and for each link with a delay the switch that holds it."""
-    network = Network("mn")
+    network = Network(SCRIPTS)
     for node in described.nodes:
         {"host": network.host, "router": network.router, "switch": network.switch}[node.kind](node.name)
         if node.gateway:

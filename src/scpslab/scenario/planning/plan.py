@@ -9,16 +9,16 @@ from dataclasses import asdict, replace
 from functools import partial
 
 from scpslab.core.seeds import BEGAN_AS, stream
-from scpslab.lab.packets import LINE_BYTES
 from scpslab.plan import Plan
 from scpslab.plan import events as planned_events
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Node, ScpsRouter
+from scpslab.plan.profiles import Profile
 from scpslab.plan.services import Daemon
 from scpslab.plan.workloads import SECOND_NS
-from scpslab.scenario import Cell, model, services
+from scpslab.scenario import Cell, model, packs, services
 from scpslab.scenario.cells import uncollected
 from scpslab.scenario.np import NpNetwork
 from scpslab.scenario.planning.network import (
@@ -62,6 +62,8 @@ class _Point:
         self._with_addresses = [*(name for name, node in hosts.items() if node.scps is not None), *routers]
         scps = ScpsAddresses(self._with_addresses)
         network = _configured(with_prefixes(surveyed.network, scps), hosts, model)
+        if pack := packs.planned(model.packages, model.programs, cell.scenario.path.parent):
+            network = replace(network, pack=pack)
         self._np = _np(network, cell, scps, routers)
         if model.containers == "docker":
             devices = device_nodes(model, {node.name: node.kind for node in network.nodes})
@@ -107,7 +109,7 @@ class _Point:
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(self.model, cell.surveyed.network, setting, self._np)),
                 events=_events(cell, network),
-                packets=_lines(network) if self.model.packets else None,
+                packets=self.model.packets or None,
             ),
         )
 
@@ -122,11 +124,6 @@ def _services(site: Site) -> tuple[Daemon, ...]:
         *own,
         *(service.plan(replace(site, number=number)) for number, service in given),
     )
-
-
-def _lines(network: NetworkPlan) -> int:
-    """How many lines the record of packets has: as many as fit into a tenth of the guest's memory, a power of two."""
-    return int(1 << ((network.memory_mib << 20) // 10 // LINE_BYTES).bit_length() - 1)
 
 
 def _limits(limits: model.Limits) -> Limits:
@@ -170,17 +167,33 @@ def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
             place = link.name, names.get(at, direction.name)
             # A topology may have jitter of its own; a serial link has none.
             is_drawn = getattr(direction, "jitter_ns", 0) > 0 or bool(given.duplicate)
-            if given.errors is not None or is_drawn:
+            errors, profile = _errors_over_time(given, cell)
+            if errors is not None or is_drawn or profile is not None:
                 impairments.append(
                     Impairment(
                         link=link.name,
                         direction=direction.name,
-                        errors=_errors(given.errors, cell, place) if given.errors is not None else None,
+                        errors=_errors(errors, cell, place) if errors is not None else None,
                         duplicate=given.duplicate or None,
                         seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat) if is_drawn else None,
+                        profile=profile,
                     )
                 )
     return tuple(impairments)
+
+
+def _errors_over_time(given: model.Direction, cell: Cell) -> tuple[model.Errors | None, Profile | None]:
+    """A direction's errors, which are drawn at the largest rate of its profile, and the profile.
+
+    Raises:
+        ScenarioError: its file is not there any more.
+    """
+    if given.profile is None:
+        return given.errors, None
+    planned, profile = given.profile.plan(cell.scenario.path.parent, cell.model.limits.lab_time)
+    if not profile.ber:
+        return given.errors, planned
+    return (given.errors or model.Errors()).at_rate(max(ber for _, ber in profile.ber)), planned
 
 
 def _errors(errors: model.Errors, cell: Cell, place: tuple[str, str]) -> Errors:

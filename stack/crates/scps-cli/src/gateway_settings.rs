@@ -389,16 +389,27 @@ fn own_host(file: &SettingsFile, raw: &RawValue, carriers: &PerSide<Carrier>) ->
 fn limits(part: &LimitsPart) -> Limits {
     Limits::default()
         .connections(part.connections.unwrap_or(CONNECTIONS))
-        .buffered(part.buffered_bytes.unwrap_or_else(half_of_memory))
+        .buffered(part.buffered_bytes.unwrap_or_else(quarter_of_memory))
         .set_up(part.set_up_s.map_or(Limits::default().set_up, Duration::from_secs))
 }
 
-/// Half of the machine's memory; what the engine takes without being told where that is unknown.
-fn half_of_memory() -> usize {
+/// A quarter of the memory that this program may have; what the engine takes without being told where that is unknown. The rest is the
+/// kernel's, whose own buffers grow with the gateway's, and other programs'.
+fn quarter_of_memory() -> usize {
     let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let limit = |group: &Path| std::fs::read_to_string(Path::new("/sys/fs/cgroup").join(group).join("memory.max")).ok();
+    let group = own.map(|path| PathBuf::from(path.trim_start_matches('/')));
+    let limits = group.iter().flat_map(|group| group.ancestors()).filter_map(limit);
+    memory_of(&info, limits).map_or(Limits::default().buffered, |octets| octets / 4)
+}
+
+/// Octets of memory by `/proc/meminfo`, or by the least of the groups' limits if that is less (`max` for none).
+fn memory_of(info: &str, limits: impl Iterator<Item = String>) -> Option<usize> {
     let total = info.lines().find_map(|line| line.strip_prefix("MemTotal:"));
-    let kib = total.and_then(|text| text.split_whitespace().next()?.parse::<usize>().ok());
-    kib.map_or(Limits::default().buffered, |kib| kib * 1024 / 2)
+    let kib = total.and_then(|text| text.split_whitespace().next()?.parse::<usize>().ok())?;
+    Some(limits.filter_map(|text| text.trim().parse().ok()).fold(kib * 1024, usize::min))
 }
 
 /// A side that takes connections to any address must take packets to any; one of forwards only takes those to its own.
@@ -645,6 +656,15 @@ mod tests {
 
     fn complaint(text: &str) -> String {
         read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn memory_is_the_machines_or_what_a_group_may_have() {
+        let info = "MemTotal:        8000000 kB\nMemFree: 1 kB\n";
+        let of = |limits: &[&str]| memory_of(info, limits.iter().map(ToString::to_string));
+        assert_eq!(of(&[]), Some(8_192_000_000));
+        assert_eq!(of(&["max\n", "536870912\n", "1073741824\n"]), Some(536_870_912));
+        assert_eq!(memory_of("", std::iter::empty()), None);
     }
 
     #[test]

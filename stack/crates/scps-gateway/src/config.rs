@@ -15,7 +15,8 @@ settings! {
         pub endpoint: EndpointConfig,
         /// Rate and MTU.
         pub route: RouteConfig,
-        /// Transport of the halves on this side. Its buffers are all that a connection buffers here.
+        /// Transport of the halves on this side. Its buffers are all that a connection buffers here. Without `segments_max`, it follows from
+        /// the send buffer.
         pub connection: Config,
         /// Whether SYNs to any address and port are taken (transparent mode). The far side then sees the client's
         /// address.
@@ -49,6 +50,11 @@ pub struct Forward {
     pub to: SocketAddr,
 }
 
+/// Octets of data in a segment that memory is reckoned with: full ones of the least MTU that every path takes have 524.
+const SEGMENT_LEAST: usize = 512;
+/// Segments beyond these, for the short ones of a dialogue.
+const SEGMENTS_SLACK: usize = 64;
+
 settings! {
     /// What a gateway keeps at most.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,8 +64,8 @@ settings! {
         /// connections loses the one that was idle longest, to a client with fewer: one that was idle for a minute, or any if
         /// it has three quarters of all places.
         pub connections: usize,
-        /// Octets of all connections' buffers if they were full. A connection that could exceed it is reset, so those
-        /// that exist never have to share.
+        /// Octets of memory that all connections take if their buffers are full ([`GatewayConfig::octets_per_connection`]). A
+        /// connection that could exceed it is reset, so those that exist never have to share.
         pub buffered: usize,
         /// How long the far side may take to answer; twelve round trips if that is longer, where a side's is known, for then
         /// two lost SYNs have been sent again.
@@ -125,13 +131,13 @@ pub enum ConfigError {
     #[error("no side takes connections: set takes_any or give a forward")]
     Closed,
     /// Not even one connection fits.
-    #[error("limits allow no connection: connections is {connections}, buffered {buffered} octets; a connection needs {needed}")]
+    #[error("limits allow no connection: connections is {connections}, buffered {buffered} octets; a connection takes up to {needed}")]
     TooTight {
         /// The limit of connections.
         connections: usize,
         /// The limit of octets.
         buffered: usize,
-        /// Octets of one connection's buffers.
+        /// Octets of memory of one connection.
         needed: usize,
     },
 }
@@ -156,13 +162,17 @@ impl GatewayConfig {
         }
     }
 
-    /// Octets of a connection's four buffers.
+    /// Settings of the halves on a side. Unless they say otherwise, as many segments may be under way as fill the send buffer by
+    /// [`SEGMENT_LEAST`] octets each: a peer with shorter ones gets less under way, and takes no more memory than another.
+    pub(crate) fn half(&self, side: Side) -> Config {
+        let connection = self.side(side).connection.clone();
+        let segments = connection.segments_max.unwrap_or(connection.send_buffer / SEGMENT_LEAST + SEGMENTS_SLACK);
+        connection.segments_max(Some(segments))
+    }
+
+    /// Octets of memory that a connection takes at most: its four buffers, and what is remembered of the segments in them.
     pub fn octets_per_connection(&self) -> usize {
-        Side::BOTH
-            .iter()
-            .map(|side| &self.side(*side).connection)
-            .map(|c| c.send_buffer.max(1).saturating_add(c.receive_buffer.max(1)))
-            .fold(0, usize::saturating_add)
+        Side::BOTH.iter().map(|side| self.half(*side).memory_max()).fold(0, usize::saturating_add)
     }
 
     /// How long the far side may take to answer over the ways that the routes say.

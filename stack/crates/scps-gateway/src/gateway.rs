@@ -130,7 +130,7 @@ impl Gateway {
     }
 
     fn listener_config(&self, side: Side) -> Config {
-        self.config.side(side).connection.clone().holds_window(self.config.set_up == SetUp::Early)
+        self.config.half(side).holds_window(self.config.set_up == SetUp::Early)
     }
 
     /// What carries a side's packets from now on.
@@ -399,7 +399,7 @@ impl Gateway {
         };
         let far = near.other();
         let dscp = self.sides.of(near).dscp(half).unwrap_or_default();
-        let config = self.config.side(far).connection.clone().dscp(dscp);
+        let config = self.config.half(far).dscp(dscp);
         let Ok(far_half) = self.sides.of_mut(far).connect(now, from, to, config) else {
             self.counters.unconnectable += 1;
             return self.drop_half(now, near, half);

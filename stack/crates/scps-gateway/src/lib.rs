@@ -5,7 +5,8 @@
 //! - **Nothing is lost silently.** Per connection and direction, `received = delivered + buffered + lost` ([`Account`]). Octets are
 //!   lost only when a half ends other than by both FINs, and then the other half is reset.
 //! - **Memory is bounded.** A connection buffers what its two halves' buffers hold and nothing else: octets are read from one half
-//!   only when the other has room, so a slow far side closes the window of the near one. [`Limits`] bounds how many there are.
+//!   only when the other has room, so a slow far side closes the window of the near one. What is remembered of segments is counted with
+//!   them, and short segments get no more ([`GatewayConfig::octets_per_connection`]). [`Limits`] bounds how many there are.
 //! - **Ends are told.** FIN passes in its direction after all data; RST and time-outs become RST; a far side that refuses is a
 //!   refusal near ([`SetUp`]).
 //!

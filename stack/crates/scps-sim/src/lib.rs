@@ -5,6 +5,7 @@
 //! the lab: serialise and queue, propagate, err (link-model §1).
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
+pub mod cases;
 mod gateway;
 mod host;
 pub mod hostile;

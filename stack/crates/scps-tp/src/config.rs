@@ -3,6 +3,11 @@
 //! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where
 //! used.
 
+use crate::connection::Connection;
+use crate::negotiation::window_shift;
+use crate::reassembly::Reassembly;
+use crate::route::MSS_MIN;
+use crate::scoreboard::SEGMENT_COST;
 use scps_net::Services;
 use scps_types::{settings, Bitrate, Duration, Precedence, SeqNum};
 use scps_wire::scps::BindingSpace;
@@ -41,6 +46,9 @@ settings! {
         pub binding_spaces: Vec<BindingSpace>,
         /// Octets of data waiting or unacknowledged (scps-tp §8).
         pub send_buffer: usize,
+        /// Segments under way at most, each of which takes some 130 octets beside its data; `None` for as many as the send buffer has
+        /// data for. It bounds what a peer with a small MSS makes a connection remember.
+        pub segments_max: Option<usize>,
         /// Octets of received data, in order or not (scps-tp §8).
         pub receive_buffer: usize,
         /// Upper bound for data plus options per segment, below what the route's MTU allows.
@@ -294,6 +302,7 @@ impl Default for Config {
             services: Services::NONE,
             binding_spaces: Vec::new(),
             send_buffer: 32_768,
+            segments_max: None,
             receive_buffer: 32_768,
             mss: None,
             congestion: Congestion::Vegas(VegasConfig::default()),
@@ -319,6 +328,18 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Octets of memory that a connection with these settings takes at most, without records of its own, holes whose repair waits, and a
+    /// trace.
+    pub fn memory_max(&self) -> usize {
+        let smallest = usize::from(MSS_MIN) - 12;
+        let segments = self.segments_max.unwrap_or(self.send_buffer / smallest + 1);
+        let received = self.receive_buffer.saturating_add(1 << window_shift(self.receive_buffer));
+        size_of::<Connection>()
+            .saturating_add(self.send_buffer.max(1))
+            .saturating_add(segments.saturating_mul(SEGMENT_COST))
+            .saturating_add(Reassembly::memory_max(received, self.reassembly_pieces_max))
+    }
+
     /// The share of a connection with its code point.
     pub(crate) fn share(&self) -> u16 {
         // RFC 2474 §4.2.2: six bits, of which the upper three are the class.

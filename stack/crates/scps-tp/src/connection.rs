@@ -75,7 +75,7 @@ impl Connection {
         let path = Path::new(setup.route, setup.network_header, setup.path_mtu, &config, route, u64::from(own_mss));
         let sender = Sender::new(setup.iss, SendBuffer::new(config.send_buffer.max(1)));
         Connection {
-            outbound: Outbound::new(path, sender),
+            outbound: Outbound::new(path, sender, config.segments_max),
             inbound: Inbound::new(&config, shift, config.holds_window && setup.listener.is_some()),
             challenges: ChallengeLimit::default(),
             invalid: InvalidLimit::default(),
@@ -226,7 +226,7 @@ impl Connection {
         }
     }
 
-    /// Octets of memory the connection holds beyond its own size.
+    /// Octets of memory the connection holds.
     pub(crate) fn allocated(&self) -> usize {
         size_of::<Self>()
             + self.outbound.sender.data().allocated()

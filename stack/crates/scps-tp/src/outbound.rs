@@ -24,8 +24,9 @@ pub(crate) struct Outbound {
 }
 
 impl Outbound {
-    pub(crate) fn new(path: Path, sender: Sender) -> Self {
-        Outbound { path, sender, board: Scoreboard::default(), recovery: Recovery::default() }
+    pub(crate) fn new(path: Path, sender: Sender, segments_max: Option<usize>) -> Self {
+        let board = Scoreboard::new(segments_max.map_or(usize::MAX, |most| most.max(1)));
+        Outbound { path, sender, board, recovery: Recovery::default() }
     }
 
     /// Both sides agreed on how they speak: the size of segments is known.

@@ -277,7 +277,17 @@ impl Reassembly {
 
     /// Octets of memory in use.
     pub fn allocated(&self) -> usize {
-        self.ring.allocated() + self.pieces.capacity() * 16 + self.record_ends.allocated()
+        self.ring.allocated()
+            + self.pieces.capacity() * 16
+            + self.news.capacity() * 8
+            + self.skipped.capacity() * 16
+            + self.record_ends.allocated()
+    }
+
+    /// Octets of memory that one of `limit` octets and `pieces_max` pieces takes at most, without holes that were skipped.
+    pub fn memory_max(limit: usize, pieces_max: usize) -> usize {
+        let pieces = pieces_max.min(limit / 2 + 1).next_power_of_two().max(4);
+        limit.saturating_add(limit / 8).saturating_add(pieces * 16 + NEWS_MAX * 8 + 16)
     }
 }
 

@@ -3,11 +3,11 @@
 /// Octets between two stream positions.
 #[derive(Clone, Debug)]
 pub struct ByteRing {
-    storage: Box<[u8]>,
+    storage: Vec<u8>,
     limit: usize,
     start: u64,
-    /// What is at the front of the storage, or was.
-    front: u64,
+    /// A position, and where in the storage it is or was.
+    anchor: (u64, usize),
 }
 
 /// First allocation; idle connections hold none.
@@ -16,7 +16,7 @@ const FIRST_ALLOCATION: usize = 4096;
 impl ByteRing {
     /// An empty ring that begins at `start` and holds up to `limit` octets.
     pub fn new(start: u64, limit: usize) -> Self {
-        ByteRing { storage: Box::default(), limit, start, front: start }
+        ByteRing { storage: Vec::new(), limit, start, anchor: (start, 0) }
     }
 
     /// Position of the oldest octet.
@@ -29,33 +29,32 @@ impl ByteRing {
         self.limit
     }
 
-    /// Octets of memory in use.
+    /// Octets of memory in use, at most the limit.
     pub fn allocated(&self) -> usize {
-        self.storage.len()
+        self.storage.capacity()
     }
 
-    /// Grows so that `len` octets from the start fit; moves what is there.
+    /// Grows in place so that `len` octets from the start fit; moves what would lie across the seam.
     fn reserve(&mut self, len: usize) {
-        if len <= self.storage.len() {
+        let old = self.storage.len();
+        if len <= old {
             return;
         }
-        let size = len.max(FIRST_ALLOCATION).next_power_of_two();
-        let mut storage = vec![0u8; size].into_boxed_slice();
-        // Sizes are powers of two, so an octet's place follows from its position and the front's.
-        let (first, second) = self.slices(self.start, self.storage.len());
-        let mut position = self.start;
-        for piece in [first, second] {
-            let slot = ((position - self.front) & (size as u64 - 1)) as usize;
-            let fits = piece.len().min(size - slot);
-            storage[slot..slot + fits].copy_from_slice(&piece[..fits]);
-            storage[..piece.len() - fits].copy_from_slice(&piece[fits..]);
-            position += piece.len() as u64;
+        let size = len.max(FIRST_ALLOCATION).next_power_of_two().min(self.limit.max(len));
+        let slot = if old == 0 { 0 } else { self.slot(self.start) };
+        self.storage.reserve_exact(size - old);
+        self.storage.resize(size, 0);
+        let tail = if slot == 0 { 0 } else { old - slot };
+        if tail > 0 {
+            // What was up to the old end is up to the new one; what follows it is at the front already.
+            self.storage.copy_within(slot..old, size - tail);
         }
-        self.storage = storage;
+        self.anchor = (self.start, (size - tail) % size);
     }
 
     fn slot(&self, position: u64) -> usize {
-        ((position - self.front) & (self.storage.len() as u64 - 1)) as usize
+        let size = self.storage.len() as u64;
+        ((position - self.anchor.0 + self.anchor.1 as u64) % size) as usize
     }
 
     /// Writes `data` at `position`, which must lie in `[start, start + limit]` with its end.
@@ -90,7 +89,7 @@ impl ByteRing {
 
     /// Nothing is held. What comes next is written to the front again, which is in the processor's cache.
     pub fn rewind(&mut self) {
-        self.front = self.start;
+        self.anchor = (self.start, 0);
     }
 }
 
@@ -133,6 +132,27 @@ mod tests {
         assert_eq!(r.slices(3001, 2000), (&data[..2000], &[][..]), "in one piece, which it would not be without");
         r.write(5001, &data[2000..]);
         assert_eq!(collect(&r, 3001, 6000), data, "growing knows the front");
+    }
+
+    #[test]
+    fn a_ring_takes_its_limit_and_no_more_whatever_its_size_is() {
+        for limit in [1, 100, 4096, 5000, 100_001] {
+            let mut r = ByteRing::new(7, limit);
+            let (mut written, mut released) = (7u64, 7u64);
+            let octet = |position: u64| (position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+            for step in 0..400u64 {
+                let room = limit - (written - released) as usize;
+                let len = room.min(1 + (step * 977 % 9000) as usize);
+                let data: Vec<u8> = (written..written + len as u64).map(octet).collect();
+                r.write(written, &data);
+                written += len as u64;
+                let held: Vec<u8> = (released..written).map(octet).collect();
+                assert_eq!(collect(&r, released, held.len()), held);
+                assert!(r.allocated() <= limit, "{} octets of {limit}", r.allocated());
+                released += (written - released) * (step % 4) / 3;
+                r.release_to(released);
+            }
+        }
     }
 
     #[test]

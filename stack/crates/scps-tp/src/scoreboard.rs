@@ -75,10 +75,17 @@ pub struct Outcome {
 /// Copies that are remembered beyond two for each segment before those that mean nothing are forgotten.
 const COPIES_SLACK: usize = 64;
 
+/// Octets of memory that a segment takes at most: itself, two copies, and an entry of a tree that is half empty.
+pub(crate) const SEGMENT_COST: usize = size_of::<Sent>() + 2 * size_of::<(u64, u64)>() + TREE_ENTRY;
+/// Octets that an entry of two words takes in a tree whose nodes are half full.
+const TREE_ENTRY: usize = 40;
+
 /// The segments between `snd_una` and `snd_nxt`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Scoreboard {
     segments: VecDeque<Sent>,
+    /// Segments that there may be, but for pieces of one that was cut.
+    segments_max: usize,
     lost: BTreeSet<u64>,
     embargoes: BTreeSet<(Instant, u64)>,
     next_order: u64,
@@ -109,9 +116,35 @@ impl Sent {
 }
 
 impl Scoreboard {
+    /// Nothing is under way; at most `segments_max` segments will be.
+    pub fn new(segments_max: usize) -> Self {
+        Scoreboard {
+            segments: VecDeque::new(),
+            segments_max,
+            lost: BTreeSet::new(),
+            embargoes: BTreeSet::new(),
+            next_order: 0,
+            delivered_order: None,
+            flight: 0,
+            irregular: 0,
+            copies: VecDeque::new(),
+            sacked: BTreeMap::new(),
+            reported: None,
+            #[cfg(test)]
+            visits: 0,
+        }
+    }
+
+    /// Segments that there is room for.
+    pub fn room(&self) -> usize {
+        self.segments_max.saturating_sub(self.segments.len())
+    }
+
     /// Records the first transmission of `[start, end)`.
     pub fn push(&mut self, start: u64, end: u64, now: Instant, fin: bool) {
         debug_assert!(self.segments.back().is_none_or(|s| s.end == start));
+        grow(&mut self.segments, self.segments_max);
+        grow(&mut self.copies, self.segments_max.saturating_mul(2));
         self.segments.push_back(Sent {
             start,
             end,
@@ -345,7 +378,8 @@ impl Scoreboard {
     /// Draws the copies up anew.
     fn sort_copies(&mut self) {
         let out = self.segments.iter().filter(|s| s.fate == Fate::InFlight);
-        self.copies = out.map(|s| (s.order, s.start)).collect();
+        self.copies.clear();
+        self.copies.extend(out.map(|s| (s.order, s.start)));
         self.copies.make_contiguous().sort_unstable();
     }
 
@@ -517,6 +551,7 @@ impl Scoreboard {
             s.end = s.start + len;
             s.fin = false;
         });
+        grow(&mut self.segments, self.segments_max);
         self.segments.insert(i + 1, rest);
         self.account(&rest, true);
     }
@@ -543,6 +578,7 @@ impl Scoreboard {
                 now + e.saturating_mul(1 << doublings)
             });
         });
+        grow(&mut self.copies, self.segments_max.saturating_mul(2));
         self.copies.push_back((order, start));
         if self.copies.len() > 2 * self.segments.len() + COPIES_SLACK {
             self.sort_copies();
@@ -552,7 +588,19 @@ impl Scoreboard {
 
     /// Octets of memory in use.
     pub fn allocated(&self) -> usize {
-        self.segments.capacity() * size_of::<Sent>() + self.copies.capacity() * size_of::<(u64, u64)>()
+        let entries = self.lost.len() + self.embargoes.len() + self.sacked.len();
+        self.segments.capacity() * size_of::<Sent>()
+            + self.copies.capacity() * size_of::<(u64, u64)>()
+            + entries * TREE_ENTRY
+    }
+}
+
+/// Makes room for another element: as vectors do by doubling, but not beyond `most` while that is enough.
+fn grow<T>(queue: &mut VecDeque<T>, most: usize) {
+    let len = queue.len();
+    if len == queue.capacity() {
+        let wanted = (2 * len).max(8).min(most.max(len + 1));
+        queue.reserve_exact(wanted - len);
     }
 }
 

@@ -9,7 +9,8 @@ from scpslab.analysis.figures.plots.over_time import OverTime
 from scpslab.analysis.figures.plots.points import Points
 from scpslab.analysis.figures.plots.traces import AggregateRate, DataRate, QueueDepth, TimeSequence
 from scpslab.analysis.figures.recipe import FORM, RECIPES, Recipe, recipe_files
-from scpslab.core.choices import one_of
+from scpslab.core.choices import choice
+from scpslab.core.problems import Problem
 from scpslab.documents import Document, complaints, read
 
 EXTENDS = "extends"
@@ -39,16 +40,16 @@ def load(path: Path, *, is_own: bool = False) -> Recipe:
     if model is None:
         # Without a valid kind of picture, only keys that no kind has are certainly wrong.
         known = {(name,) for every in PLOTS.values() for name in every.model_fields if name not in Recipe.model_fields}
-        problems = [(at, text) for at, text in complaints(document.data, Recipe) if at[:1] not in known]
+        problems = [problem for problem in complaints(document.data, Recipe) if problem.at[:1] not in known]
         if plot is not None:
-            problems = [problem for problem in problems if problem[0] != ("plot",)]
-            problems.insert(0, (("plot",), f'found "{plot}"; {one_of(plot, sorted(PLOTS))}'))
+            problems = [problem for problem in problems if problem.at != ("plot",)]
+            problems.insert(0, Problem(("plot",), f'"{plot}"', *choice(plot, sorted(PLOTS))))
         raise document.places.error(problems)
     recipe = document.held_against(model, beside=(path, is_own))
     fixed = [name for name in ("x", "y") if not model.takes_units and getattr(recipe, name).unit]
     if fixed:
-        text = f"found a unit, but {plot} has units of its own (docs/figures.md); expected none. Remove it."
-        raise document.places.error([((name, "unit"), text) for name in fixed])
+        found = f"a unit, but {plot} has units of its own (docs/figures.md)"
+        raise document.places.error(Problem((name, "unit"), found, "none", "Remove it.") for name in fixed)
     return recipe
 
 
@@ -58,16 +59,14 @@ def _extended(document: Document) -> Document:
     folder, named = document.places.path.parent, document.data[EXTENDS]
     bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
     if named not in bases:
-        problem = (
-            f'found "{named}", but no file _{named}.yaml beside the recipe'
-            if isinstance(named, str)
-            else "found no name of a base"
+        found = (
+            f'"{named}", but no file _{named}.yaml beside the recipe' if isinstance(named, str) else "no name of a base"
         )
-        raise document.places.error([((EXTENDS,), f"{problem}; {one_of(named, bases)}")])
+        raise document.places.error([Problem((EXTENDS,), found, *choice(named, bases))])
     base = read(folder / f"_{named}.yaml", FORM)
     if EXTENDS in base.data:
-        problem = "found a base that extends another base; expected one level. "
-        raise base.places.error([((EXTENDS,), problem + "Copy the keys of the other base into this one.")])
+        advice = "Copy the keys of the other base into this one."
+        raise base.places.error([Problem((EXTENDS,), "a base that extends another base", "one level", advice)])
     return own.extending(base, MERGED_KEYS)
 
 

@@ -25,6 +25,7 @@ from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import ENOUGH, Group, ResultRow, group_rows
 from scpslab.analysis.table import Results
 from scpslab.core.choices import one_of
+from scpslab.core.problems import UnfitError
 from scpslab.core.units import KINDS, PERCENT, UnitError, parse
 from scpslab.documents import key
 from scpslab.documents.quantities import OneOrMore
@@ -61,13 +62,11 @@ class MetricVsAxis(Recipe):
     @model_validator(mode="after")
     def _can_be_drawn(self) -> Self:
         if self.conditions is None and any(paper.conditions is None for paper in self.paper):
-            raise ValueError(
-                "found values of a paper without conditions; expected conditions in the recipe or beside the values"
-            )
+            raise UnfitError("values of a paper without conditions", "conditions in the recipe or beside the values")
         try:
             self.y.divisor(self.metric)
         except UnitError as error:
-            raise ValueError(f"y.unit: {error}") from error
+            raise UnfitError(error.problem.found, error.problem.expected, subject="y.unit") from error
         return self
 
     def with_models(self, models: Sequence[str]) -> Recipe:
@@ -130,7 +129,7 @@ class MetricVsAxis(Recipe):
     def _rows(self, source: Source) -> list[ResultRow]:
         """The rows that the recipe chooses."""
         results = source.results
-        for name, known in ((self.axis, results.axes), (self.metric, results.metrics)):
+        for name, known in ((self.axis, results.axes), (self.metric, results.names)):
             if name not in known:
                 problem = f'found no column "{name}"; expected one of {", ".join(known)}. Correct the recipe.'
                 raise self.error(source, problem)

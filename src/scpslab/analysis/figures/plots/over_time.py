@@ -13,7 +13,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scpslab.analysis.capture import Floats, Ints
 from scpslab.analysis.figures.canvas import COLOURS, MUTED, colour, line_style, new_stack
 from scpslab.analysis.figures.plots.traces import BIN, KILO, MEGA, BinWidth, rate_in_bins
 from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
@@ -27,14 +26,16 @@ from scpslab.analysis.figures.source import (
     transfer_of,
 )
 from scpslab.analysis.figures.words import words
-from scpslab.analysis.lost_packets import Lost, find_losses
+from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import Flow, flight_bytes, round_trips
 from scpslab.analysis.viewpoints import bottleneck
 from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
+from scpslab.measure.connections import Floats
+from scpslab.measure.losses import Lost
+from scpslab.measure.traces import flight_bytes, new_bytes, round_trips
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
 if TYPE_CHECKING:
@@ -56,8 +57,8 @@ CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a pa
 ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
 MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
 TRANSFER_TIME = "transfer_s"
-NO_LOG = "Without a verdict log, only those losses are shown that a queue probe counted, whatever their flow."
-# Whose packets a row of losses shows; the last where no capture tells.
+NO_RECORD = "Without a record of packets, only those losses are shown that a queue probe counted, whatever their flow."
+# Whose packets a row of losses shows; the last where nothing tells.
 OWN, OTHERS, ALL = FLOWS = ("its own", "other flows", "all flows")
 # The link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves.
 SHOWN_RATE = 0.3
@@ -152,7 +153,7 @@ class OverTime(CellRecipe):
             has_threshold = any(len(history.series["ssthresh"][0]) for history in histories)
             sentences.append(f"Thin: flight{'; dotted: ssthresh' if has_threshold else ''}.")
         if any(history.has(ROUND_TRIP) and not history.is_round_trip_smoothed for history in histories):
-            sentences.append("Round trips: single samples from the capture at the source.")
+            sentences.append("Round trips: single samples of packets at the source.")
         if rates := sorted({history.link_bps for history in histories if history.link_bps}):
             sentences.append(f"Link rate: {', '.join(units.text('rate', rate) for rate in rates)}.")
         if hops := sorted({history.hop for history in histories if history.has(DEPTH)}):
@@ -174,14 +175,13 @@ class _Row:
     link: str
     direction: str
     flow: int  # place in FLOWS
-    cause: int  # place in CAUSES, behind them for a cause that captures do not tell apart
+    cause: int  # place in CAUSES
     word: str
 
     @classmethod
     def of(cls, cause: str, place: tuple[str, str], flow: str, drawn: tuple[str, str]) -> _Row:
         """The row of losses by a cause at a link and direction; `drawn`: those of the drawn queue."""
-        rank = CAUSES.index(cause) if cause in CAUSES else len(CAUSES)
-        return cls(place != drawn, *place, FLOWS.index(flow), rank, cause)
+        return cls(place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause), cause)
 
     @property
     def label(self) -> str:
@@ -306,28 +306,13 @@ def _column(lines: Iterable[JsonObject], name: str, factor: float | None, start_
     return table[:, 0], table[:, 1]
 
 
-def new_bytes(flow: Flow) -> Ints:
-    """For each data packet, its bytes that no earlier packet had: int64[n].
-
-    At the sink a retransmission that fills a hole is new.
-    """
-    edges = np.unique(np.concatenate([flow.seq, flow.end]))
-    width, is_seen = np.diff(edges), np.zeros(max(len(edges) - 1, 0), dtype=np.bool_)
-    fresh = np.zeros(len(flow.seq), dtype=np.int64)
-    bounds = zip(np.searchsorted(edges, flow.seq).tolist(), np.searchsorted(edges, flow.end).tolist(), strict=True)
-    for index, (low, high) in enumerate(bounds):
-        fresh[index] = int(width[low:high][~is_seen[low:high]].sum())
-        is_seen[low:high] = True
-    return fresh
-
-
 def _losses(
     cell: RunCell, drawn: tuple[str, str], start_s: float, dropped_s: Floats
 ) -> tuple[dict[_Row, Floats], Sequence[str]]:
-    """Times of losses, and what a reader must know of these; without a log those of the drawn queue's drops."""
-    if not any(probe.logged_direction for probe in cell.plan.cell.probes):
+    """Times of losses, and what a reader must know of these; without a record those of the drawn queue's drops."""
+    if cell.record is None:
         losses = {_Row.of(QUEUE, drawn, ALL, drawn): dropped_s - start_s} if len(dropped_s) else {}
-        return losses, (NO_LOG,)
+        return losses, (NO_RECORD,)
     found, ends = find_losses(cell, ""), _ends(cell)
     times: dict[_Row, list[float]] = {}
     for lost in found.lost:
@@ -337,7 +322,7 @@ def _losses(
 
 
 def _ends(cell: RunCell) -> set[str]:
-    """Both ends of the transfer's connection, as `Lost` writes them; none where no capture has it."""
+    """Both ends of the transfer's connection, as `Lost` writes them; none where it was not seen."""
     for at in ("source", "sink"):
         try:
             connection = connection_at(cell, at)
@@ -348,7 +333,7 @@ def _ends(cell: RunCell) -> set[str]:
 
 
 def _flow_of(lost: Lost, ends: set[str]) -> str:
-    if not lost.capture or not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
+    if not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
         return ALL
     return OWN if {lost.source, lost.destination} == ends else OTHERS
 
@@ -403,6 +388,6 @@ def _on_losses(histories: Sequence[_History]) -> list[str]:
         for (link, direction, flow), counts in places.items()
     ]
     notes = dict.fromkeys(
-        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_LOG
+        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_RECORD
     )
     return [f"Lost {'; '.join(counted)}.", *notes] if counted else []

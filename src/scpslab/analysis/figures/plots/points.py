@@ -67,7 +67,7 @@ class Points(Recipe):
         """The metric to draw: the first that some cell has a value of."""
         results = source.results
         for name in (self.metric,) if self.metric else (*HEADLINE, *results.metrics):
-            if name in results.metrics and any(name in row.numbers for row in results.rows):
+            if name in results.names and any(name in row.numbers for row in results.rows):
                 return name
         known = ", ".join(results.metrics) or "a workload with metrics"
         raise NothingToDrawError(

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from scpslab.analysis.capture import UDP, Floats, Ints
 from scpslab.analysis.figures.canvas import COLOURS, LINE_STYLES, MUTED, colour, line_style, marker, new_figure
 from scpslab.analysis.figures.recipe import CellRecipe, Recipe
 from scpslab.analysis.figures.source import (
@@ -27,9 +26,10 @@ from scpslab.analysis.figures.source import (
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets, queue_samples
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import Flow, binned_rate, queue_estimate
-from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_at, capture_beside
+from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps
 from scpslab.documents import key
+from scpslab.measure.connections import UDP, Floats, Ints
+from scpslab.measure.traces import Flow, binned_rate, queue_estimate
 
 KILO, MEGA = 1e3, 1e6
 KIBI = 1024  # the report's axis: sequence number / 1024
@@ -254,16 +254,14 @@ def _packet_sizes(cell: RunCell) -> tuple[tuple[Floats, Ints], tuple[Floats, Int
             f"{cell.folder}: found a workload of kind {workload.kind}, whose data connection has no port of its "
             "own; expected another."
         )
-    probe = capture_beside(cell.plan, workload.from_) or capture_at(cell.plan, workload.from_)
-    packets = cell.packets(probe.name) if probe else None
-    if packets is None:
+    view = cell.view(workload.from_)
+    if view is None:
         raise NothingToDrawError(
-            f"{cell.folder}: found no capture near {workload.from_}; expected one on the source or on its LAN's "
-            "monitor. Add a capture probe there."
+            f"{cell.folder}: found neither a record of packets nor a capture near {workload.from_}; expected one. "
+            "Run it with packets: true."
         )
-    is_bulk = (packets.protocol != UDP) & (packets.destination_port == workload.port)
-    t_s = (packets.t_ns[is_bulk] - (cell.epoch_realtime_ns or 0)) / 1e9
-    return (t_s, packets.ip_bytes[is_bulk]), load_packets(cell, packets)
+    is_bulk = (view.packets.protocol != UDP) & (view.packets.destination_port == workload.port)
+    return (view.t_s[is_bulk], view.packets.ip_bytes[is_bulk]), load_packets(cell)
 
 
 def _finish_rates(axes: Axes, recipe: Recipe, cells: Sequence[RunCell]) -> None:

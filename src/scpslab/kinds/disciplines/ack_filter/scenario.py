@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from scpslab.scenario.disciplines import DISCIPLINES, Discipline
+from scpslab.scenario.disciplines import Discipline
 
 
-class AckFilter(Discipline):
+class AckFilter(Discipline, kind="ack-filter"):
     """Nothing but a limit."""
 
     says: ClassVar = {
         "discipline": "drops a waiting acknowledgement when a newer one of its connection arrives",
         "limit": "bytes of the kernel's memory, about 800 for an acknowledgement",
     }
-
-
-DISCIPLINES.register("ack-filter", AckFilter)

@@ -9,14 +9,14 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import DISCIPLINES, Discipline
+from scpslab.scenario.disciplines import Discipline
 
 from scpslab.kinds.disciplines.codel.plan import Codel as Planned
 
 MS_NS = 10**6
 
 
-class Codel(Discipline):
+class Codel(Discipline, kind="codel"):
     """Drops, or marks, by the time in the queue."""
 
     codel_target: PositiveDuration | None = key(
@@ -47,6 +47,3 @@ class Codel(Discipline):
         if settings.target_ns >= settings.interval_ns:
             found = f"a target of {target}, not below the interval, {interval}"
             yield Problem(("codel_target",), found, "a tenth of it or less", "Lower it, or raise the interval.")
-
-
-DISCIPLINES.register("codel", Codel)

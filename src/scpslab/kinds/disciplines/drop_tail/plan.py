@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class DropTail(QueueSettings):
+class DropTail(QueueSettings, kind="drop-tail"):
     """Nothing but a limit."""
 
     SERIALISES: ClassVar[bool] = True
-
-
-DISCIPLINES.register("drop-tail", DropTail)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar
 
 from scpslab.core.problems import Problem
-from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 from scpslab.plan.values import Probability, Size
 
 # What tc takes for a packet when it makes the weight of the average from the thresholds.
@@ -18,8 +17,7 @@ SLOPE_LIMIT = 2.0**-31
 AVERAGE_BITS = 31
 
 
-@dataclass(frozen=True, kw_only=True)
-class Red(QueueSettings):
+class Red(QueueSettings, kind="red"):
     """The average queue at which dropping begins, that at which every packet is dropped, and the probability just below
     it.
     """
@@ -82,6 +80,3 @@ def _candidates(least: int) -> list[int]:
     while near[-1] < 2**AVERAGE_BITS:
         near.append(near[-1] + near[-1] // 100)
     return near
-
-
-DISCIPLINES.register("red", Red)

@@ -7,12 +7,12 @@ from typing import ClassVar
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability, Size
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import DISCIPLINES, Discipline
+from scpslab.scenario.disciplines import Discipline
 
 from scpslab.kinds.disciplines.red.plan import Red as Planned
 
 
-class Red(Discipline):
+class Red(Discipline, kind="red"):
     """Drops, or marks, between two thresholds."""
 
     planned_as: ClassVar = {"probability": "red_probability"}
@@ -34,6 +34,3 @@ class Red(Discipline):
             max_bytes=queue.room_bytes // 2 if self.red_max is None else self.red_max,
             probability=0.1 if self.red_probability is None else self.red_probability,
         )
-
-
-DISCIPLINES.register("red", Red)

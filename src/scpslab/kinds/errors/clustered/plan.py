@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from scpslab.plan.error_models import MODELS, BitErrorRate
+from scpslab.plan.error_models import BitErrorRate
 from scpslab.plan.schema import Range
 
 Mean = Annotated[float, Range(least=1, most=1e15)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Clustered(BitErrorRate):
+class Clustered(BitErrorRate, kind="clustered"):
     """Error events with several wrong bits each."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {
@@ -26,9 +24,17 @@ class Clustered(BitErrorRate):
     mean_gap_in_burst: Mean
 
     def hit(self, bits: int) -> float:
-        """Bursts of n errors begin with probability ber / n at each bit, and reach over n - 1 gaps."""
-        span = (self.mean_errors_per_burst - 1) * self.mean_gap_in_burst
-        return float(1 - (1 - self.ber / self.mean_errors_per_burst) ** (bits + span))
+        """From any bit the next error is as far as by the law of gaps inside a burst, or between two, each as often as
+        the bits that it covers.
+        """
+        if not self.ber:
+            return 0.0
+        between = max(self.mean_errors_per_burst / self.ber - self.inside, 1.0)
+        share = between / (between + self.inside)
+        clean = share * (1 - 1 / between) ** bits + (1 - share) * (1 - 1 / self.mean_gap_in_burst) ** bits
+        return float(1 - clean)
 
-
-MODELS.register("clustered", Clustered)
+    @property
+    def inside(self) -> float:
+        """The bits of a burst's gaps."""
+        return (self.mean_errors_per_burst - 1) * self.mean_gap_in_burst

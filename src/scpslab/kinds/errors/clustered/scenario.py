@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
-from scpslab.scenario.errors import MODELS, BitErrorRate
+from scpslab.scenario.errors import BitErrorRate
 
 from scpslab.kinds.errors.clustered.plan import Clustered
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from scpslab.scenario.draws import Draws, GapVector
 
 
-class ClusteredModel(BitErrorRate):
+class ClusteredModel(BitErrorRate, kind="clustered"):
     """Error events with several wrong bits each."""
 
     mean_errors_per_burst: float = key(
@@ -33,14 +34,11 @@ class ClusteredModel(BitErrorRate):
         3.0, says="clustered: mean distance between errors of an event, in bits.", least=1, most=1e15, example=3.0
     )
 
-    def incomplete(self) -> str | None:
-        """A rate that is higher than within a cluster."""
+    def check_complete(self) -> None:
+        """Refuses a rate that is higher than within a cluster."""
         densest = self.mean_errors_per_burst / ((self.mean_errors_per_burst - 1) * self.mean_gap_in_burst + 1)
-        return (
-            f"found ber {self.ber:g} in clusters; expected at most {densest:g}, the rate inside a cluster"
-            if self.ber > densest
-            else None
-        )
+        if self.ber > densest:
+            raise UnfitError(f"ber {self.ber:g} in clusters", f"at most {densest:g}, the rate inside a cluster")
 
     @staticmethod
     def gaps(settings: Clustered, n: int, draws: Draws) -> GapVector:
@@ -66,6 +64,3 @@ class ClusteredModel(BitErrorRate):
         starts[0] = draws.uniform(1)[0] > inner_bits / (outer_bits + inner_bits)
         gaps = np.where(starts, draws.geometric(1.0 / outer, n), draws.geometric(1.0 / inner, n))
         return gaps.astype(np.uint64)
-
-
-MODELS.register("clustered", ClusteredModel)

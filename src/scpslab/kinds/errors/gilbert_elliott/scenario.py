@@ -1,93 +1,123 @@
-"""The Gilbert–Elliott channel (Gilbert 1960, Elliott 1963), bit by bit: a good and a bad state with a bit error rate
-each.
+"""The Gilbert–Elliott channel (Gilbert 1960, Elliott 1963): a good and a bad state with a bit error rate each.
+
+Its spells in each state are drawn, and for each state the errors among the bits that it sees: as many numbers, however
+long the spells are, and however many errors there are in one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.documents.quantities import PositiveDuration, Probability
+from scpslab.scenario.errors import ErrorModel
+from scpslab.scenario.kinds import planned_from
 
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
 if TYPE_CHECKING:
-    from scpslab.scenario.draws import Draws, GapVector
+    from pathlib import Path
 
-BLOCK = 1 << 14
-# Errors in a visit of a state. With fewer, drawing the visits takes hours, for nearly all bring none; and nearly none
-# brings two, so that errors come one by one, as those of the model `independent` do.
-FEWEST_PER_VISIT = 1e-4
+    from scpslab.scenario.draws import Draws, Floats, GapVector
+
+# Places at which it is tried whether errors hit a packet.
+STARTS = 1 << 16
 
 
-class GilbertElliottModel(ErrorModel):
+class GilbertElliottModel(ErrorModel, kind="gilbert-elliott"):
     """A good and a bad state."""
 
+    clock: Literal["bits", "time"] = key(
+        "bits",
+        says="gilbert-elliott: what its states last for: bits that are sent, or time (fades that pass while nobody "
+        "sends).",
+        example="time",
+    )
     good_to_bad_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
     )
     bad_to_good_per_bit: Probability = key(
         0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3
     )
+    mean_good: PositiveDuration | None = key(
+        None, says="gilbert-elliott with clock time: how long the good state lasts on average.", example="10 s"
+    )
+    mean_bad: PositiveDuration | None = key(
+        None, says="gilbert-elliott with clock time: how long the bad state lasts on average.", example="500 ms"
+    )
     ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
     ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
 
-    def incomplete(self) -> str | None:
-        """A state that is never reached, or never left."""
-        if self.good_to_bad_per_bit and self.bad_to_good_per_bit:
-            return None
-        found = "found the model gilbert-elliott without transitions"
-        return f"{found}; expected good_to_bad_per_bit and bad_to_good_per_bit above 0"
+    def said(self) -> dict[str, Any]:
+        """What is drawn from; keys of time only where it is the clock."""
+        in_time = ("clock", "mean_good", "mean_bad")
+        return {name: value for name, value in super().said().items() if self.clock == "time" or name not in in_time}
+
+    def check_complete(self) -> None:
+        """Refuses a state that is never reached, or never left."""
+        if self.clock == "time":
+            if not (self.mean_good and self.mean_bad):
+                raise UnfitError("the clock time without durations", "mean_good and mean_bad")
+        elif not (self.good_to_bad_per_bit and self.bad_to_good_per_bit):
+            found = "the model gilbert-elliott without transitions"
+            raise UnfitError(found, "good_to_bad_per_bit and bad_to_good_per_bit above 0")
+
+    def plan(self, name: str, folder: Path) -> GilbertElliott:
+        """Its part of the plan: transitions per bit, or per nanosecond."""
+        if self.mean_good is None or self.mean_bad is None or self.clock == "bits":
+            return planned_from(GilbertElliott, self, clock=None)
+        leave = {"good_to_bad_per_bit": 1 / self.mean_good, "bad_to_good_per_bit": 1 / self.mean_bad}
+        return planned_from(GilbertElliott, self, clock="time", **leave)
 
     @staticmethod
-    def gaps(settings: GilbertElliott, n: int, draws: Draws) -> GapVector:
-        """Gaps of two states with transitions and bit error rates of their own.
-
-        The vector begins in the bad state as often as the channel is there.
+    def drawn(settings: GilbertElliott, n: int, draws: Draws) -> Mapping[str, GapVector]:
+        """The lengths of `n` spells, good and bad by turns, in bits or nanoseconds; and the gaps of either state, in
+        bits of its own. They begin in the bad state as often as the channel is there.
         """
         import numpy as np
 
-        from scpslab.scenario.draws import NEVER, log_of_miss
+        if not settings.ber_good and not settings.ber_bad:
+            return {}
+        leave = settings.good_to_bad_per_bit, settings.bad_to_good_per_bit
+        begins_bad = draws.uniform(1)[0] <= leave[0] / sum(leave)
+        spells = np.empty(n // 2 * 2, dtype=np.uint64)
+        for state in (0, 1):
+            spells[state::2] = draws.geometric(leave[state], n // 2)
+        spells[0] *= not begins_bad
+        gaps = [draws.geometric(ber, n) if ber else spells[:0] for ber in (settings.ber_good, settings.ber_bad)]
+        return {".spells": spells, ".u64": gaps[0], ".bad.u64": gaps[1]}
 
-        leave = (settings.good_to_bad_per_bit, settings.bad_to_good_per_bit)
-        ber = (settings.ber_good, settings.ber_bad)
-        if ber == (0.0, 0.0):
-            return np.zeros(0, dtype=np.uint64)
-        if ber[0] < FEWEST_PER_VISIT * leave[0] and ber[1] < FEWEST_PER_VISIT * leave[1]:
-            return draws.geometric((leave[1] * ber[0] + leave[0] * ber[1]) / sum(leave), n)
-        logs = tuple(log_of_miss(p) for p in (*leave, *ber))
-        stream = _stream(draws)
+    @staticmethod
+    def lost(settings: GilbertElliott, drawn: Mapping[str, GapVector], bits: int) -> tuple[Floats, Floats]:
+        """Spell by spell of the bad state, with the good one before it: in every one some places are tried where a
+        packet meets it, and elsewhere it meets only the good state.
+        """
+        import numpy as np
 
-        def geometric(which: int) -> float:
-            log = logs[which]
-            return np.inf if log == 0.0 else max(1.0, np.ceil(next(stream) / log))
+        width = 1 if settings.in_time else bits
+        ends = np.cumsum(drawn[".spells"].astype(np.float64))
+        begins, ends = ends[::2], ends[1::2]
+        first = np.maximum(begins - width + 1, np.concatenate(([-np.inf], ends[:-1])))
+        touching = np.maximum(ends - first, 0)
+        at = np.cumsum(touching) - touching
+        step = touching.sum() / STARTS
+        tried = (np.arange(STARTS) + 0.5) * step
+        spell = np.searchsorted(at, tried, side="right") - 1
+        start = first[spell] + np.floor(tried - at[spell])
+        sums = np.concatenate(([0.0], np.cumsum(ends - begins)))
+        stops = start + width
 
-        gaps: list[int] = []
-        share_bad = settings.good_to_bad_per_bit / (settings.good_to_bad_per_bit + settings.bad_to_good_per_bit)
-        state, since_error = int(draws.uniform(1)[0] <= share_bad), 0.0
-        stay = geometric(state)
-        while len(gaps) < n:
-            to_error = geometric(2 + state)
-            if to_error <= stay:
-                gaps.append(int(min(since_error + to_error, NEVER)))
-                since_error = 0.0
-                stay -= to_error
-            else:
-                since_error += stay
-                stay = 0.0
-            if stay <= 0.0:
-                state = 1 - state
-                stay = geometric(state)
-        return np.array(gaps, dtype=np.uint64)
+        def bad_until(place: Any) -> Any:
+            begun = np.maximum(np.searchsorted(begins, place, side="right") - 1, 0)
+            return sums[begun] + np.clip(place - begins[begun], 0, ends[begun] - begins[begun])
 
-
-def _stream(draws: Draws) -> Iterator[float]:
-    from scpslab.scenario.draws import log
-
-    while True:
-        yield from log(draws.uniform(BLOCK)).tolist()
-
-
-MODELS.register("gilbert-elliott", GilbertElliottModel)
+        bad = (bad_until(stops) - bad_until(start)) / width * bits
+        gaps = (drawn.get(ending, np.zeros(0)) for ending in (".u64", ".bad.u64"))
+        rates = [len(one) / max(one.sum(dtype=np.float64), 1.0) for one in gaps]
+        right = [np.log1p(-min(rate, 1 - 1e-16)) for rate in rates]
+        hit = -np.expm1((bits - bad) * right[0] + bad * right[1])
+        places = np.diff(ends, prepend=0)
+        touched = np.bincount(spell, hit, len(ends)) * step
+        return touched - (places - touching) * np.expm1(bits * right[0]), places

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.error_models import MODELS, BitErrorRate
+from scpslab.plan.error_models import BitErrorRate
 
 
-@dataclass(frozen=True, kw_only=True)
-class Independent(BitErrorRate):
+class Independent(BitErrorRate, kind="independent"):
     """Every bit is wrong with the same probability."""
 
     CHANNEL: ClassVar[Mapping[str, str]] = {"ber": "ber"}
@@ -18,6 +16,3 @@ class Independent(BitErrorRate):
     def hit(self, bits: int) -> float:
         """Any of the bits."""
         return 1 - (1 - self.ber) ** bits
-
-
-MODELS.register("independent", Independent)

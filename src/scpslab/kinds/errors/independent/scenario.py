@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from scpslab.scenario.errors import MODELS, BitErrorRate
+from scpslab.scenario.errors import BitErrorRate
 
 from scpslab.kinds.errors.independent.plan import Independent
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scpslab.scenario.draws import Draws, GapVector
 
 
-class IndependentModel(BitErrorRate):
+class IndependentModel(BitErrorRate, kind="independent"):
     """Geometric gaps."""
 
     @staticmethod
@@ -22,6 +22,3 @@ class IndependentModel(BitErrorRate):
 
         ber = settings.ber
         return draws.geometric(ber, n) if ber > 0 else np.zeros(0, dtype=np.uint64)
-
-
-MODELS.register("independent", IndependentModel)

@@ -4,19 +4,20 @@ numbers. It ignores length.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Probability
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.packet.plan import PacketLoss
 
 if TYPE_CHECKING:
-    from scpslab.scenario.draws import Draws, GapVector
+    from scpslab.scenario.draws import Draws, Floats, GapVector
 
 
-class PacketLossModel(ErrorModel):
+class PacketLossModel(ErrorModel, kind="packet"):
     """Geometric distances between the numbers of lost packets."""
 
     loss: Probability = key(
@@ -30,13 +31,18 @@ class PacketLossModel(ErrorModel):
         return self.loss != 0
 
     @staticmethod
-    def lost_packets(settings: PacketLoss, n: int, draws: Draws) -> GapVector:
-        """The first `n` of them."""
+    def drawn(settings: PacketLoss, n: int, draws: Draws) -> Mapping[str, GapVector]:
+        """The numbers of the first `n` packets that are lost, counted from 1 and ascending."""
         import numpy as np
 
         # Sums of distances near the end of 64 bits are beyond any lab: never, then.
         distances = draws.geometric(settings.loss, n) if settings.loss > 0 else np.zeros(0, dtype=np.uint64)
-        return np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)
+        return {".drops": np.cumsum(np.minimum(distances, np.uint64(1 << 40)), dtype=np.uint64)}
 
+    @staticmethod
+    def lost(settings: PacketLoss, drawn: Mapping[str, GapVector], bits: int) -> tuple[Floats, Floats]:
+        """One of the packets from one that is lost to the next."""
+        import numpy as np
 
-MODELS.register("packet", PacketLossModel)
+        places = np.diff(drawn[".drops"].astype(np.float64), prepend=0)
+        return np.ones_like(places), places

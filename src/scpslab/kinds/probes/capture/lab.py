@@ -11,7 +11,7 @@ import subprocess
 
 from scpslab.core.names import file_name
 from scpslab.lab.place import LABTOOL
-from scpslab.lab.probes import KINDS, Probe
+from scpslab.lab.probes import Probe
 
 from scpslab.kinds.probes.capture import plan as planned
 
@@ -24,7 +24,7 @@ class FilterError(ValueError):
     """A filter that tcpdump does not understand."""
 
 
-class Capture(Probe[planned.Capture]):
+class Capture(Probe[planned.Capture], kind="capture"):
     """captures/<name>.pcap, nanosecond time stamps."""
 
     # The kernel hands over whole blocks of packets, the last one after a second; what a program has not got when it is
@@ -40,7 +40,6 @@ class Capture(Probe[planned.Capture]):
         self.process = subprocess.Popen(
             [*prefix, *self._command()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        assert self.process.stderr is not None
         self.said: list[str] = []
         self.ended = False
         self.context.loop.on_lines(self.process.stderr, self.said.append)
@@ -78,6 +77,3 @@ class Capture(Probe[planned.Capture]):
                 self.broken = f"{found}. Capture fewer bytes of each packet (snaplen), or lower the rates"
         with (self.context.folders.logs / file_name("capture", self.name, suffix=".log")).open("w") as log:
             log.writelines(line + "\n" for line in self.said)
-
-
-KINDS.register("capture", Capture)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.places import unknown
-from scpslab.plan.probes import PROBES, Observer
+from scpslab.plan.probes import Observer
 from scpslab.plan.values import Amount, Filter, Interface, Name
 
 
-@dataclass(frozen=True, kw_only=True)
-class Capture(Observer):
+class Capture(Observer, kind="capture"):
     """The frames that pass an interface: `captures/<name>.pcap`, with nanosecond time stamps."""
 
     kind: Literal["capture"] = "capture"
@@ -30,6 +28,11 @@ class Capture(Observer):
         """Its node."""
         return self.node
 
+    @property
+    def captures_all(self) -> bool:
+        """Without a filter it does."""
+        return not self.filter_
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """The interface is the node's; switches have some too."""
         nodes = [node.name for node in network.nodes]
@@ -38,6 +41,3 @@ class Capture(Observer):
             yield unknown(("node",), self.node, nodes)
         elif self.interface not in interfaces:
             yield unknown(("interface",), self.interface, interfaces)
-
-
-PROBES.register("capture", Capture)

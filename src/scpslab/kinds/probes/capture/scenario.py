@@ -21,7 +21,7 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, Snaplen
 from scpslab.plan.network import NetworkPlan
-from scpslab.scenario.probes import KINDS, Observer
+from scpslab.scenario.probes import Observer
 
 PCAP_RECORD_BYTES = 16
 LIBPCAP = ("libpcap.so.0.8", "libpcap.so.1")
@@ -31,7 +31,7 @@ NOBODY = 65534
 LIMITS = WorkLimits(cpu_s=2, wall_s=5, answer_bytes=1 << 16)
 
 
-class Capture(Observer):
+class Capture(Observer, kind="capture"):
     """The frames that pass one interface of a node, with nanosecond time stamps: captures/NAME.pcap."""
 
     kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
@@ -111,6 +111,3 @@ def _compiled(filter_: str) -> str:
     if any(pcap.pcap_compile(handle, program, filter_.encode(), 1, 0) == 0 for handle in handles):
         return ""
     return str(pcap.pcap_geterr(handles[0]).decode(errors="replace"))
-
-
-KINDS.register("capture", Capture)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes import KINDS, Probe
+from scpslab.lab.probes import Probe
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.losses import plan as planned
 
 
-class LossLog(Probe[planned.Losses]):
+class LossLog(Probe[planned.Losses], kind="losses"):
     """One line for every packet of the direction that did not pass unharmed."""
 
     def stop(self) -> None:
@@ -29,6 +29,3 @@ class LossLog(Probe[planned.Losses]):
         if missing:
             records.write(event="log-full", missing=missing)
         records.close()
-
-
-KINDS.register("losses", LossLog)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from scpslab.plan.probes import PROBES, AtDirection
+from scpslab.plan.probes import AtDirection
 
 
-@dataclass(frozen=True, kw_only=True)
-class Losses(AtDirection):
+class Losses(AtDirection, kind="losses"):
     """Every packet of a direction that did not pass unharmed: `records/<name>.jsonl`."""
 
     kind: Literal["losses"] = "losses"
@@ -18,6 +16,3 @@ class Losses(AtDirection):
     def logged_direction(self) -> tuple[str, str]:
         """Its direction."""
         return self.link, self.direction
-
-
-PROBES.register("losses", Losses)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 
 from scpslab.lab.netlink import ROOT, Netlink
-from scpslab.lab.probes import KINDS, Sampler
+from scpslab.lab.probes import Sampler
 
 from scpslab.kinds.probes.queue import plan as planned
 
 
-class QueueDepth(Sampler[planned.QueueDepth]):
+class QueueDepth(Sampler[planned.QueueDepth], kind="queue"):
     """What waits in stage 1 (the router's buffer, the packet in transmission included) or is under way in stage 2."""
 
     def prepare(self) -> None:
@@ -43,6 +43,3 @@ class QueueDepth(Sampler[planned.QueueDepth]):
         super().stop()
         self.netlink.close()
         self.records.close()
-
-
-KINDS.register("queue", QueueDepth)

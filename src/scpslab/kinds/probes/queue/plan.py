@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.probes import PROBES, AtDirection, Sampling
+from scpslab.plan.probes import AtDirection, Sampling
 from scpslab.plan.values import Period
 
 
-@dataclass(frozen=True, kw_only=True)
-class QueueDepth(AtDirection, Sampling):
+class QueueDepth(AtDirection, Sampling, kind="queue"):
     """Samples of what waits in a stage of a direction: `records/<name>.jsonl`."""
 
     kind: Literal["queue"] = "queue"
@@ -31,6 +29,3 @@ class QueueDepth(AtDirection, Sampling):
         if self.stage == "delay" and any(link.name == self.link and link.via is None for link in network.links):
             found = f"the delay stage of {self.link}, which has none"
             yield Problem(("stage",), found, "a link that goes through a switch", "Use stage queue.")
-
-
-PROBES.register("queue", QueueDepth)

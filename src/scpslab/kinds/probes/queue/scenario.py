@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.scenario.probes import KINDS, AtDirection
+from scpslab.scenario.probes import AtDirection
 
 
-class QueueDepth(AtDirection):
+class QueueDepth(AtDirection, kind="queue"):
     """Samples of the packets in a stage of a link's direction: records/NAME.jsonl."""
 
     kind: Literal["queue"] = key(says="The kind of probe.", example="queue")
@@ -22,6 +22,3 @@ class QueueDepth(AtDirection):
         example="queue",
     )
     interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
-
-
-KINDS.register("queue", QueueDepth)

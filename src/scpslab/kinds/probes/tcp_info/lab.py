@@ -11,7 +11,7 @@ from typing import TypedDict
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import Netlink, inside
-from scpslab.lab.probes import KINDS, Sampler
+from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Trace
 from scpslab.lab.watch import INET_DIAG, connections
 
@@ -83,7 +83,7 @@ def _fields(line: Event, mss_bytes: int) -> JsonObject:
     }
 
 
-class TcpInfo(Sampler[planned.TcpInfo]):
+class TcpInfo(Sampler[planned.TcpInfo], kind="tcp_info"):
     """One line per connection and sample: cwnd, ssthresh, srtt and the rest."""
 
     def prepare(self) -> None:
@@ -107,6 +107,3 @@ class TcpInfo(Sampler[planned.TcpInfo]):
             for sample in samples(trace, lines, self.spec.interval_ns / SECOND_NS):
                 self.records.write(**sample)
         self.records.close()
-
-
-KINDS.register("tcp_info", TcpInfo)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.probes import PROBES, Sampling
+from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
 
-@dataclass(frozen=True, kw_only=True)
-class TcpInfo(Sampling):
+class TcpInfo(Sampling, kind="tcp_info"):
     """Samples of a node's TCP connections: `records/<name>.jsonl`; of SCPS programs on it also their traces:
     `records/<workload>-<node>-trace.jsonl`.
     """
@@ -30,6 +28,3 @@ class TcpInfo(Sampling):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Switches have no connections."""
         return network.not_speaking(self.node)
-
-
-PROBES.register("tcp_info", TcpInfo)

@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, ProbeInterval
-from scpslab.scenario.probes import KINDS, Observer
+from scpslab.scenario.probes import Observer
 
 
-class TcpInfo(Observer):
+class TcpInfo(Observer, kind="tcp_info"):
     """Samples of the kernel's own view of a node's TCP connections: records/NAME.jsonl."""
 
     kind: Literal["tcp_info"] = key(says="The kind of probe.", example="tcp_info")
@@ -21,6 +21,3 @@ class TcpInfo(Observer):
     def default_name(self) -> str:
         """The node."""
         return f"tcp-{self.node}"
-
-
-KINDS.register("tcp_info", TcpInfo)

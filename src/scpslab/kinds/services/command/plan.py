@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period, PlainText, Port
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommandService(Daemon):
+class CommandService(Daemon, kind="command"):
     """A command that a node's shell runs until the cell ends.
 
     It is ready when it listens at `ready_port`, or `ready_command` ends with 0.
@@ -36,6 +34,3 @@ class CommandService(Daemon):
         """Two questions."""
         if self.ready_port is not None and self.ready_command is not None:
             yield Problem(("ready_command",), "it beside ready_port", "one of them")
-
-
-SERVICES.register("command", CommandService)

@@ -6,15 +6,16 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.services import KINDS, Service
+from scpslab.documents.quantities import Name, Port, PositiveDuration
+from scpslab.scenario.services import Service
 
 
-class CommandService(Service):
+class CommandService(Service, kind="command"):
     """A command that runs in a node's shell until the cell ends.
 
-    If it ends before, the cell has failed. What it prints is in the logs (the first MiB).
+    If it ends before, the cell has failed. What it prints is in the logs (the last MiB).
     """
 
     runs_commands: ClassVar = True
@@ -25,12 +26,8 @@ class CommandService(Service):
     command: Annotated[str, Field(min_length=1)] = key(
         says="The command; sh runs it.", example="python3 -m http.server 8080"
     )
-    ready_port: int | None = key(
-        None,
-        says="It is ready when something in the node accepts TCP connections at this port.",
-        least=1,
-        most=65_535,
-        example=8080,
+    ready_port: Port | None = key(
+        None, says="It is ready when something in the node accepts TCP connections at this port.", example=8080
     )
     ready_command: Annotated[str, Field(min_length=1)] | None = key(
         None,
@@ -45,13 +42,10 @@ class CommandService(Service):
     @model_validator(mode="after")
     def _asks_once(self) -> Self:
         if self.ready_port is not None and self.ready_command is not None:
-            raise ValueError("found ready_port and ready_command; expected one of them")
+            raise UnfitError("ready_port and ready_command", "one of them")
         return self
 
     @property
     def listens_at(self) -> int | None:
         """Where it is ready."""
         return self.ready_port
-
-
-KINDS.register("command", CommandService)

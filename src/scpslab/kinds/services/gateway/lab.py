@@ -12,7 +12,7 @@ from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services import KINDS, Talking
+from scpslab.lab.services import Talking
 
 from scpslab.kinds.services.gateway.plan import GatewayService
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -25,7 +25,7 @@ UDP_PORT = 7168
 LIMITS: JsonObject = {"connections": 4096, "buffered_bytes": 1 << 40}
 
 
-class Gateway(Talking):
+class Gateway(Talking, kind="gateway"):
     """One gateway of the plan."""
 
     what = "scps gateway"
@@ -89,6 +89,3 @@ def settings(plan: GatewayService) -> JsonObject:
         "wan": {"kind": "scps", "carrier": udp, "transport": transport},
         "limits": LIMITS,
     }
-
-
-KINDS.register("gateway", Gateway)

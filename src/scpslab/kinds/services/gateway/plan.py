@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Router
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Amount, Destination, Interface, Ip, Nanoseconds, Period, Rate, WholeSeed
 
 
-@dataclass(frozen=True, kw_only=True)
-class GatewayService(Daemon):
+class GatewayService(Daemon, kind="gateway"):
     """`scps gateway` on a router: connections to `far`, the networks behind the gateway `peer`, are TCP on its LAN and
     SCPS-TP between the two, in UDP.
 
@@ -37,6 +35,3 @@ class GatewayService(Daemon):
     is_alone: ClassVar[bool] = True
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
-
-
-SERVICES.register("gateway", GatewayService)

@@ -13,10 +13,9 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Rate, Size
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.paths import NoPathError
-from scpslab.plan.ways import Way, slowest
+from scpslab.plan.paths import NoPathError, Way, slowest
 from scpslab.scenario.scps_ends import rate_that_fits
-from scpslab.scenario.services import KINDS, Service, Site
+from scpslab.scenario.services import Service, Site
 
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
@@ -28,7 +27,7 @@ LEAST_BUFFER_BYTES = 1 << 18
 NEAR = 10
 
 
-class GatewayService(Service):
+class GatewayService(Service, kind="gateway"):
     """A gateway on a router (`scps gateway`): connections of unmodified programs are TCP on its LAN and SCPS-TP to the
     gateway at the other end, in UDP.
 
@@ -165,6 +164,3 @@ class _Path:
 def _rate(way: Way) -> int | None:
     """The rate of a way's slowest hop; None: none is limited."""
     return hop.direction.rate_bps if (hop := slowest(way)) else None
-
-
-KINDS.register("gateway", GatewayService)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
-from scpslab.lab.services import KINDS
 
 from scpslab.kinds.services.gateway.lab import LIMITS, Gateway
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -31,7 +30,7 @@ LAN_BUFFER_BYTES = 1 << 16
 NO_EARLY_DEMUX = {"net.ipv4.tcp_early_demux": "0"}
 
 
-class HostGateway(Gateway):
+class HostGateway(Gateway, kind="host-gateway"):
     """One gateway of the plan."""
 
     plan: HostGatewayService
@@ -58,8 +57,7 @@ class HostGateway(Gateway):
         # The gateway's packets have the host's own address, and come from a device.
         settings = {f"net.ipv4.conf.{plan.wan_device}.accept_local": "1"}
         self.network.node(self.node).sysctls(NO_EARLY_DEMUX | settings)
-        with inside(self.network.pid(self.node)):
-            here = Netlink()
+        with inside(self.network.pid(self.node)), Netlink() as here:
             for device, table in ((plan.lan_device, LAN_TABLE), (plan.wan_device, WAN_TABLE)):
                 here.device_route(device, table)
             for end in ends:
@@ -69,7 +67,3 @@ class HostGateway(Gateway):
                 here.rule(FROM_PROGRAMS, LAN_TABLE, iif=LOOPBACK, source=ip, protocol=TCP)
             here.rule(LOCAL, TABLE_LOCAL)
             here.delete_rule(0, TABLE_LOCAL)
-            here.close()
-
-
-KINDS.register("host-gateway", HostGateway)

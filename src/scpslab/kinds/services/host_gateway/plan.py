@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host, Router, ScpsRouter
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import AxisValue, Interface, Period, WholeSeed, Word
 
 
-@dataclass(frozen=True, kw_only=True)
-class HostGatewayService(Daemon):
+class HostGatewayService(Daemon, kind="host-gateway"):
     """`scps gateway` on a host of stack `scps`, for the host's own unmodified programs: TCP with its kernel, SCPS-TP
     (or TCP, as the peer can) on its links.
 
@@ -37,10 +36,11 @@ class HostGatewayService(Daemon):
         """Those of the host."""
         return self.settings
 
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """Those of its host, whose kernel sends to its device only."""
+        return tuple(ip.partition("/")[0] for node, ip in network.addresses() if node == self.node)
+
     @classmethod
     def can_run_on(cls, node: Host | Router | ScpsRouter) -> bool:
         """A host of stack `scps`."""
         return super().can_run_on(node) and STACKS[node.stack].runs_scps
-
-
-SERVICES.register("host-gateway", HostGatewayService)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scpslab.core.names import node_and_link
-from scpslab.plan.paths import NoPathError
+from scpslab.plan.paths import NoPathError, Way
 from scpslab.plan.values import AxisValue
-from scpslab.plan.ways import Way
 from scpslab.scenario.scps_ends import header_bytes, rate_that_fits
-from scpslab.scenario.services import KINDS, Around, Service, Site
+from scpslab.scenario.services import Around, Service, Site
 from scpslab.scenario.workloads import Setting
 
 from scpslab.kinds.services.host_gateway.plan import HostGatewayService
@@ -25,7 +24,7 @@ TIMEOUT_NS = 30 * 10**9
 RATE_BPS = 2_000_000
 
 
-class HostGateway(Service):
+class HostGateway(Service, kind="host-gateway"):
     """Scenarios do not name it."""
 
     @classmethod
@@ -117,6 +116,3 @@ def _unmodified(model: Around) -> Iterator[tuple[str, str]]:
 def _can_have_one(model: Around, host: str) -> bool:
     part = model.host(host)
     return part.carrier.runs_scps and not part.plan().no_gateway
-
-
-KINDS.register("host-gateway", HostGateway)

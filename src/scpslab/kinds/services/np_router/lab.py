@@ -19,7 +19,7 @@ from scpslab.core.strict_json import JsonObject, items
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.lab.scps_end import tables
-from scpslab.lab.services import KINDS, Talking
+from scpslab.lab.services import Talking
 from scpslab.plan.np import NpInterface
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
@@ -31,7 +31,7 @@ def _terminal(path: str, _flags: int) -> int:
     return os.open(path, os.O_RDWR | os.O_NOCTTY)
 
 
-class NpRouter(Talking):
+class NpRouter(Talking, kind="np-router"):
     """One router of the plan."""
 
     what = "scps router"
@@ -62,7 +62,6 @@ class NpRouter(Talking):
             settings = router_file(self.plan, paths)
             self.network.inside(self.node, SETTINGS).write_text(json.dumps(settings, indent=1) + "\n")
             self.process = self._popen(subprocess.PIPE, errors.fileno(), keep=tuple(lines.values()))
-        assert self.process.stdout is not None
         self.loop.on_lines(self.process.stdout, self.hear)
         self.loop.on_exit(self.process, self._ended)
 
@@ -108,6 +107,3 @@ def _interface(interface: NpInterface, device: str, terminals: Mapping[str, str]
     if interface.sp is not None:
         settings["sp"] = interface.sp
     return settings | {"queue": asdict(interface.queue)}
-
-
-KINDS.register("np-router", NpRouter)

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import (
-    OF_SERVICES,
-    JsonObject,
-    PlanFamily,
-    Records,
-    Values,
-    count,
-    event,
-    items,
-    section,
-    text,
-)
+from scpslab.analysis.metrics import base
 from scpslab.analysis.metrics.data_flows import told_by
 from scpslab.plan import Plan
 
@@ -25,7 +14,7 @@ SENT = {"SrcQuenchs": "source_quenches", "CorrExps": "corruption_reports"}
 LEVEL = ("queued", "discarded", "waiting_max")
 
 
-def _values(plan: Plan, records: Records) -> Values:
+def _values(plan: Plan, records: base.Records) -> base.Values:
     """For each router what it said, and for each of its lines damaged frames and the packets of each level."""
     routers = [service for service in plan.cell.services if isinstance(service, NpRouterService)]
     levels = {router.default_precedence for router in routers} | {
@@ -33,22 +22,22 @@ def _values(plan: Plan, records: Records) -> Values:
         for _, program in told_by(plan)
         if program.np
     }
-    values: Values = {}
+    values: base.Values = {}
     for router in routers:
-        counters = event(records, router.name, "counters")
-        sent = section(counters, "scmp_out")
-        values |= {f"{router.name}_{name}": count(sent, key) for key, name in SENT.items()}
-        interfaces = {text(interface, "name"): interface for interface in items(counters, "interfaces", dict)}
+        counters = base.event(records, router.name, "counters")
+        sent = base.section(counters, "scmp_out")
+        values |= {f"{router.name}_{name}": base.count(sent, key) for key, name in SENT.items()}
+        interfaces = {base.text(interface, "name"): interface for interface in base.items(counters, "interfaces", dict)}
         for line in (interface.name for interface in router.interfaces if interface.line is not None):
             counted = interfaces.get(line, {})
-            values[f"{router.name}_{line}_damaged"] = count(counted, "damaged")
-            by_level = {count(level, "precedence"): level for level in items(counted, "levels", dict)}
+            values[f"{router.name}_{line}_damaged"] = base.count(counted, "damaged")
+            by_level = {base.count(level, "precedence"): level for level in base.items(counted, "levels", dict)}
             # A line that never had a packet of a level does not list it.
-            unlisted: JsonObject = dict.fromkeys(LEVEL, 0) if counted else {}
+            unlisted: base.JsonObject = dict.fromkeys(LEVEL, 0) if counted else {}
             for level in sorted(levels):
                 fields = by_level.get(level, unlisted)
-                values |= {f"{router.name}_{line}_p{level}_{what}": count(fields, what) for what in LEVEL}
+                values |= {f"{router.name}_{line}_p{level}_{what}": base.count(fields, what) for what in LEVEL}
     return values
 
 
-OF_SERVICES.register("np-router", PlanFamily(_values))
+base.OF_SERVICES.register("np-router", base.PlanFamily(_values))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.problems import Problem
@@ -12,14 +11,13 @@ from scpslab.plan.nodes import ScpsRouter
 from scpslab.plan.np import NpHop, NpHost, NpInterface, Precedence
 from scpslab.plan.places import unknown
 from scpslab.plan.schema import Range
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Interface, Ip, WholeSeed
 
 HopCount = Annotated[int, Range(1, 255)]
 
 
-@dataclass(frozen=True, kw_only=True)
-class NpRouterService(Daemon):
+class NpRouterService(Daemon, kind="np-router"):
     """`scps router` on a `scps-router`, whose name it has: `ip` is the program's address, `device` its TUN device,
     `hosts` and `next_hops` its tables.
 
@@ -40,6 +38,10 @@ class NpRouterService(Daemon):
     runs_scps: ClassVar[bool] = True
     writes_record: ClassVar[bool] = True
 
+    def own_ips(self, network: NetworkPlan) -> tuple[str, ...]:
+        """That of the program."""
+        return (self.ip,)
+
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """Interfaces that are no lines of its node, queues that cannot purge so much, and next hops that are behind
         none of its interfaces.
@@ -54,6 +56,3 @@ class NpRouterService(Daemon):
                 yield Problem(("interfaces", number, "queue", "purge"), f"{purge}", f"less than the limit of {limit}")
             behind |= set(interface.neighbours)
         yield from (Problem(("next_hops",), hop.via, "a neighbour") for hop in self.next_hops if hop.via not in behind)
-
-
-SERVICES.register("np-router", NpRouterService)

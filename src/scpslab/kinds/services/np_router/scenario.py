@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from scpslab.plan.np import LAN, SERIAL_HOP, NpInterface, NpQueue
-from scpslab.scenario.services import KINDS, Around, Service, Site
+from scpslab.scenario.services import Around, Service, Site
 
 from scpslab.kinds.services.np_router.plan import NpRouterService
 
@@ -16,7 +16,7 @@ from scpslab.kinds.services.np_router.plan import NpRouterService
 DEVICE, HOPS = "np0", 10
 
 
-class NpRouter(Service):
+class NpRouter(Service, kind="np-router"):
     """Scenarios do not name it."""
 
     @classmethod
@@ -72,6 +72,3 @@ def _interfaces(site: Site, router: str) -> Iterator[NpInterface]:
                     queue=queue,
                     sp=sp.get(link.name),
                 )
-
-
-KINDS.register("np-router", NpRouter)

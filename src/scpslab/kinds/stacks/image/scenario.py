@@ -11,14 +11,14 @@ from scpslab.core.names import IMAGE
 from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
 from scpslab.scenario.presets import PRESETS
-from scpslab.scenario.stacks import STACKS, HostPart, NodePlan, OwnImage
+from scpslab.scenario.stacks import HostPart, NodePlan, OwnImage
 
 from scpslab.kinds.stacks.kernel.scenario import sysctls
 
 SPELT = Spelt(IMAGE, "the name of an image as Docker has it, such as vendor/stack:1.0")
 
 
-class ImageHost(HostPart):
+class ImageHost(HostPart, kind="image"):
     """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)).
 
     Needs `containers: docker`; supports only `endpoint` workloads.
@@ -44,6 +44,3 @@ class ImageHost(HostPart):
             timestamps=PRESETS["modern"].timestamps,
             image=OwnImage(self.image, self.memory, self.device, self.options),
         )
-
-
-STACKS.register("image", ImageHost)

@@ -7,44 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal
 
 from scpslab.documents.parts import OneOf, key
-from scpslab.documents.quantities import PositiveMilliseconds, Size
+from scpslab.documents.quantities import PositiveMilliseconds, Size, Window
 from scpslab.plan.routes import RouteOptions
 from scpslab.scenario.presets import PRESETS, KernelSettings
-from scpslab.scenario.stacks import STACKS, HostPart, NodePlan
+from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
-Control = Literal[
-    "bbr",
-    "bic",
-    "cdg",
-    "cubic",
-    "dctcp",
-    "highspeed",
-    "htcp",
-    "hybla",
-    "illinois",
-    "lp",
-    "nv",
-    "reno",
-    "scalable",
-    "vegas",
-    "veno",
-    "westwood",
-    "yeah",
-]
+CONTROLS = (
+    *("bbr", "bic", "cdg", "cubic", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "reno", "scalable"),
+    *("vegas", "veno", "westwood", "yeah"),
+)
+Control = Annotated[str, OneOf(CONTROLS)]
 # tcp_rmem and tcp_wmem are triples: least, at first, most. The most suits a geostationary hop at 240 Mbit/s, where the
 # kernel's own suits a LAN.
 LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
 
 
-class KernelHost(HostPart):
+class KernelHost(HostPart, kind="kernel"):
     """A host with the kernel's TCP. Missing keys come from the preset."""
 
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
-    controls: ClassVar = get_args(Control)
+    controls: ClassVar = CONTROLS
 
     stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
     preset: Annotated[str, OneOf(PRESETS)] = key(
@@ -59,12 +45,8 @@ class KernelHost(HostPart):
         None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True
     )
     ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
-    initial_window: int | None = key(
-        None, says="Initial congestion window, in segments.", least=1, most=1000, example=1
-    )
-    initial_receive_window: int | None = key(
-        None, says="First advertised window, in segments.", least=1, most=1000, example=10
-    )
+    initial_window: Window | None = key(None, says="Initial congestion window, in segments.", example=1)
+    initial_receive_window: Window | None = key(None, says="First advertised window, in segments.", example=10)
     mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
     rto_min: PositiveMilliseconds | None = key(
         None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s"
@@ -158,6 +140,3 @@ def sysctls(settings: KernelSettings) -> dict[str, str]:
 
 def _flag(value: bool) -> str:
     return "1" if value else "0"
-
-
-STACKS.register("kernel", KernelHost)

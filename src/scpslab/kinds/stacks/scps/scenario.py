@@ -10,9 +10,18 @@ from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOf, key
-from scpslab.documents.quantities import Milliseconds, PositiveMilliseconds, Quantity, Rate, Size
+from scpslab.documents.quantities import (
+    Milliseconds,
+    PositiveMilliseconds,
+    Precedence,
+    Quantity,
+    Rate,
+    Size,
+    UpToThousand,
+    Window,
+)
 from scpslab.plan.values import AxisValue
-from scpslab.scenario.stacks import FORWARDING, STACKS, HostPart, NodePlan, SpSettings
+from scpslab.scenario.stacks import FORWARDING, HostPart, NodePlan, SpSettings
 
 # One line a preset of the program. Its congestion control: without any, something else must set the pace. Its title.
 PRESETS = {
@@ -34,7 +43,7 @@ NOT_PLAIN = ("stack", "preset", "rate", "initial_window", "network", "default_pr
 PROGRAM_WORDS = {"congestion_control": "congestion", "loss_response": "loss"}
 
 
-class ScpsHost(HostPart):
+class ScpsHost(HostPart, kind="scps"):
     """A host with SCPS-TP (CCSDS 714.0-B). Missing keys come from the preset. The kernel carries ping and datagrams.
 
     Bulk transfers and the file protocol use SCPS-TP. So do unmodified programs (iperf3, FTP, commands of events and
@@ -60,21 +69,17 @@ class ScpsHost(HostPart):
     )
     rate: Rate | Literal["none"] | None = key(
         None,
-        says="Rate control: rate of IP bytes. Default: none if there is congestion control, else the rate that fits "
-        "the slowest hop.",
+        says="Rate control: rate of IP bytes. Default: the rate that fits the slowest hop without congestion control, "
+        "else the program's 2 Mbit/s. `none`: no rate control.",
         example="2 Mbit/s",
     )
     vegas_slow_start: Literal["every-rtt", "every-other-rtt"] | None = key(
         None, says="Vegas: interval at which slow start doubles the window.", example="every-other-rtt"
     )
-    vegas_alpha: int | None = key(
-        None, says="Vegas: grow below this many segments in queues.", least=0, most=1000, example=1
-    )
-    vegas_beta: int | None = key(
-        None, says="Vegas: shrink above this many segments in queues.", least=0, most=1000, example=3
-    )
-    vegas_gamma: int | None = key(
-        None, says="Vegas: leave slow start above this many segments in queues.", least=0, most=1000, example=1
+    vegas_alpha: UpToThousand | None = key(None, says="Vegas: grow below this many segments in queues.", example=1)
+    vegas_beta: UpToThousand | None = key(None, says="Vegas: shrink above this many segments in queues.", example=3)
+    vegas_gamma: UpToThousand | None = key(
+        None, says="Vegas: leave slow start above this many segments in queues.", example=1
     )
     byte_counting: bool | None = key(
         None, says="Van Jacobson: grow by acknowledged bytes (RFC 3465), not by acknowledgements.", example=True
@@ -84,7 +89,7 @@ class ScpsHost(HostPart):
         says="Send a new segment for each of the first two duplicate acknowledgements (RFC 3042); always on with SACK.",
         example=False,
     )
-    initial_window: int | None = key(None, says="First congestion window, in segments.", least=1, most=1000, example=1)
+    initial_window: Window | None = key(None, says="First congestion window, in segments.", example=1)
     timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323).", example=True)
     window_scaling: bool | None = key(None, says="Window scaling (RFC 7323).", example=True)
     sack: bool | None = key(None, says="Selective acknowledgements (RFC 2018).", example=False)
@@ -97,9 +102,7 @@ class ScpsHost(HostPart):
     double_retransmission: bool | None = key(
         None, says="Resend every SNACKed segment twice, as FY97's program did.", example=False
     )
-    ack_every: int | None = key(
-        None, says="Acknowledge every n-th segment; 0: by the timer only.", least=0, most=1000, example=2
-    )
+    ack_every: UpToThousand | None = key(None, says="Acknowledge every n-th segment; 0: by the timer only.", example=2)
     ack_delay: PositiveMilliseconds | None = key(
         None, says="Delayed-acknowledgement timer, in whole milliseconds.", example="200 ms"
     )
@@ -117,18 +120,12 @@ class ScpsHost(HostPart):
     rto_max: PositiveMilliseconds | None = key(
         None, says="Largest retransmission timeout, in whole milliseconds.", example="60 s"
     )
-    rto_to_persist: int | None = key(
-        None,
-        says="Number of timeouts after which the route counts as unavailable; 0: never.",
-        least=0,
-        most=1000,
-        example=3,
+    rto_to_persist: UpToThousand | None = key(
+        None, says="Number of timeouts after which the route counts as unavailable; 0: never.", example=3
     )
-    retransmissions_max: int | None = key(
+    retransmissions_max: UpToThousand | None = key(
         None,
         says="Number of timeouts after which a connection is given up, unless the route counts as unavailable before.",
-        least=0,
-        most=1000,
         example=5,
     )
     network: Literal["ip", "np"] = key(
@@ -136,11 +133,9 @@ class ScpsHost(HostPart):
         says="The layer beneath SCPS-TP: IPv4, or SCPS-NP (in IP as far as a router of SCPS-NP, or as the other host).",
         example="np",
     )
-    default_precedence: int = key(
+    default_precedence: Precedence = key(
         0,
         says="SCPS-NP: precedence of packets whose connection names none; 15 leaves first and is discarded last.",
-        least=0,
-        most=15,
         example=3,
     )
     sp: SpSettings | None = key(
@@ -188,6 +183,3 @@ class ScpsHost(HostPart):
     def settled(self) -> Mapping[str, object]:
         """The host's congestion control; the other settings of a preset are known to the program alone."""
         return {"congestion_control": self.congestion_control or self.control_of[self.preset]}
-
-
-STACKS.register("scps", ScpsHost)

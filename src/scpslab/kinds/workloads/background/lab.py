@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
-from scpslab.lab.workloads import KINDS, ToolOptions, Workload
+from scpslab.lab.workloads import ToolOptions, Workload
 
 from scpslab.kinds.workloads.background import plan as planned
 
 
-class Background(Workload[planned.Background]):
+class Background(Workload[planned.Background], kind="background"):
     """Runs until the last required workload is over."""
 
     def prepare(self) -> None:
-        """Starts the sink."""
+        """Starts the sink. The cell may be over before the generator is to start."""
         self.listening = False
+        self.generator: subprocess.Popen[bytes] | None = None
         self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, self._exit)
         self.context.loop.run_until(lambda: self.listening or self.ended())
 
@@ -32,12 +34,12 @@ class Background(Workload[planned.Background]):
 
     def stop(self) -> None:
         """Stops the generator; the sink goes on counting what is still under way."""
-        if self.generator.poll() is None:
+        if self.generator and self.generator.poll() is None:
             self.generator.terminate()
 
     def quiet(self) -> bool:
         """Whether the generator has ended."""
-        return self.generator.poll() is not None
+        return self.generator is None or self.generator.poll() is not None
 
     def _line(self, line: str) -> None:
         fields = json.loads(line)
@@ -51,6 +53,3 @@ class Background(Workload[planned.Background]):
         if 0 < code < 128:
             self.fail(f"exit code {code} of the generator or its sink; see logs/")
         self.finish("completed")
-
-
-KINDS.register("background", Background)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size
-from scpslab.plan.workloads import WORKLOADS, Traffic
+from scpslab.plan.workloads import Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
-class Background(Traffic):
+class Background(Traffic, kind="background"):
     """FY97's generator.
 
     The rates were drawn when the plan was made; each is held for `redraw_ns`; `packet_bytes` is the IP length.
@@ -31,6 +29,3 @@ class Background(Traffic):
     def drawn(self) -> tuple[float, ...]:
         """Its rates; none if it sends nothing."""
         return self.rates_bps if self.max_rate_bps else ()
-
-
-WORKLOADS.register("background", Background)

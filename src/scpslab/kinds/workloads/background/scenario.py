@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar, Literal, Self
-
-from pydantic import model_validator
+from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
-from scpslab.documents.parts import key
+from scpslab.documents.parts import exactly_one_of, key
 from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
-from scpslab.plan.headers import IP_UDP_HEADERS_BYTES
-from scpslab.plan.ways import slowest
-from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic
+from scpslab.plan.paths import slowest
+from scpslab.plan.workloads import IP_UDP_HEADERS_BYTES
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic
 
 # All rates are one word of a command, in which Linux takes 128 KiB; and the generator's own limit.
 MOST_DRAWS, LARGEST_BYTES = 10_000, 65_000
 
 
-class Background(Traffic):
+class Background(Traffic, kind="background"):
     """FY97's congestion generator: UDP at a uniform random rate, drawn again every few seconds.
 
     Ends with the last required workload.
@@ -42,14 +40,7 @@ class Background(Traffic):
         "0 s", says="Start time, counted from the epoch (the moment when the network is up).", example="0 s"
     )
 
-    @model_validator(mode="after")
-    def _has_one_rate(self) -> Self:
-        if (self.level is None) == (self.max_rate is None):
-            raise ValueError(
-                f"found {'neither' if self.level is None else 'both'} of level and max_rate; "
-                "expected exactly one of them"
-            )
-        return self
+    _has_one_rate = exactly_one_of("level", "max_rate")
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
@@ -81,6 +72,3 @@ class Background(Traffic):
             "max_rate_bps": most_bps,
             "rates_bps": tuple(int(value * most_bps) for value in draws),
         }
-
-
-KINDS.register("background", Background)

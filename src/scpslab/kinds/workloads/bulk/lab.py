@@ -14,8 +14,8 @@ from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import KINDS, ToolOptions, Workload
-from scpslab.plan.headers import TIMESTAMP_BYTES
+from scpslab.lab.workloads import ToolOptions, Workload
+from scpslab.plan.workloads import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
 
@@ -23,7 +23,7 @@ from scpslab.kinds.workloads.bulk import plan as planned
 RECEIVER_EXTRA_NS = 120 * SECOND_NS
 
 
-class Bulk(Workload[planned.Bulk]):
+class Bulk(Workload[planned.Bulk], kind="bulk"):
     """`labtool bulk-send` or `scps send` at one node, `bulk-recv` or `scps recv` at the other; completed when both say
     so and every byte is right.
     """
@@ -62,7 +62,9 @@ class Bulk(Workload[planned.Bulk]):
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
-        """Starts the sender."""
+        """Starts the sender. `scps` has an exact clock of its own for the timeout, takes its leave of the peer then,
+        and says what it lacked; `labtool` ends when it is told to.
+        """
         spec = self.spec
         if spec.from_scps:
             with self.trace(spec.from_) as trace:
@@ -72,6 +74,7 @@ class Bulk(Workload[planned.Bulk]):
                 command += scps_end.options(spec.from_scps, timeout_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
+        self.give_up_after(spec.timeout_ns)
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
         options: ToolOptions = {
             "to": spec.to_ip,
@@ -81,7 +84,7 @@ class Bulk(Workload[planned.Bulk]):
             "option-bytes": TIMESTAMP_BYTES if timestamps else 0,
             "congestion": spec.congestion_control,
             "payload-seed": spec.payload_seed,
-            "patience-ns": spec.timeout_ns,
+            "patience-ns": spec.timeout_ns + RECEIVER_EXTRA_NS,
         }
         self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
 
@@ -135,6 +138,3 @@ class Bulk(Workload[planned.Bulk]):
             self.fail(f"found {found}; expected {self.spec.bytes_} bytes as sent")
         else:
             self.finish("completed")
-
-
-KINDS.register("bulk", Bulk)

@@ -5,32 +5,18 @@ wire at the sender's side; how it went over time, which is what FY97's appendix 
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
-from scpslab.analysis.capture import FIN, SYN, Bools, Floats, Ints
+from scpslab.analysis.metrics import data_flows
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
-from scpslab.analysis.metrics.data_flows import (
-    DATA_FLOWS,
-    OwnConnection,
-    ack_bytes,
-    load_packets,
-    load_ports,
-    queue_samples,
-)
-from scpslab.analysis.run import RunCell
-from scpslab.analysis.traces import (
-    Flow,
-    binned_rate,
-    flight_bytes,
-    flow_of,
-    queue_estimate,
-    round_trips,
-    transfer_times,
-)
-from scpslab.analysis.viewpoints import bottleneck, bottleneck_bps, capture_beside
+from scpslab.analysis.run import RunCell, Transfer
+from scpslab.analysis.viewpoints import bottleneck
 from scpslab.core.strict_json import JsonObject
-from scpslab.plan.ways import Hop
+from scpslab.measure import traces
+from scpslab.measure.connections import FIN, SYN, Floats, Ints
+from scpslab.plan.paths import Hop
 
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
@@ -67,6 +53,8 @@ WIRE_COLUMNS = columns(
         "max_advertised_window_bytes": None,
         "rtt_min_s": 9,
         "rtt_max_s": 9,
+        "wire_rtt_min_s": 9,
+        "wire_rtt_max_s": 9,
     }
 )
 SHAPE_COLUMNS = columns(
@@ -91,7 +79,7 @@ SHAPE_COLUMNS = columns(
 
 
 def measure(subject: Subject[Bulk]) -> Values:
-    """Values by column name from both ends' records and the capture at the sink."""
+    """Values by column name from both ends' records and the packets at the sink."""
     sender, receiver = subject.line("sender"), subject.line("receiver")
     received_bytes, segment_bytes = count(receiver, "bytes"), count(sender, "mss_bytes")
     values: Values = {
@@ -103,13 +91,17 @@ def measure(subject: Subject[Bulk]) -> Values:
         "mss_bytes": segment_bytes,
         "payload_match": _payload_match(sender, receiver),
     }
-    values |= _transfer(subject, received_bytes) or {
-        "transfer_s": elapsed(number(receiver, "first_data_t_s"), number(receiver, "last_data_t_s")),
-        "transfer_source": "record",
-    }
-    transfer_s, rate_bps = values["transfer_s"], bottleneck_bps(subject.cell.plan, subject.workload)
-    rates = subject.rates(received_bytes, transfer_s)
+    seen = _transfer(subject, received_bytes)
+    start_s = seen[0] if seen else number(receiver, "first_data_t_s")
+    values |= (
+        seen[1]
+        if seen
+        else {"transfer_s": elapsed(start_s, number(receiver, "last_data_t_s")), "transfer_source": "record"}
+    )
+    transfer_s = values["transfer_s"]
+    rates = subject.rates(received_bytes, transfer_s, start_s)
     if rates and received_bytes and isinstance(transfer_s, float):
+        rate_bps = subject.rate_bps(transfer_s, start_s)
         most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
         if _has_rate(received_bytes, segment_bytes, most_bytes):
             values |= rates
@@ -134,17 +126,19 @@ def _has_rate(received_bytes: int, segment_bytes: int | None, most_bytes: float)
     return received_bytes > segment_bytes and not received_bytes - segment_bytes <= most_bytes < received_bytes
 
 
-def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> Values | None:
-    """transfer_s from the capture at the sink; None when there is none or it does not hold the whole transfer."""
+def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> tuple[float, Values] | None:
+    """The start of the transfer and its columns from the packets at the sink; None when they are not known or do not
+    hold the whole transfer.
+    """
     connection = subject.connection_at(subject.workload.to)
     if connection is None:
         return None
-    flow = flow_of(connection)
-    times = transfer_times(flow)
+    flow = traces.flow_of(connection)
+    times = traces.transfer_times(flow)
     if times is None or flow.total_bytes != received_bytes:
         return None
-    from_syn_s = elapsed(flow.syn_t_s, times[1])
-    return {"transfer_s": times[1] - times[0], "transfer_source": "capture", "transfer_from_syn_s": from_syn_s}
+    took = {"transfer_s": times[1] - times[0], "transfer_from_syn_s": elapsed(flow.syn_t_s, times[1])}
+    return times[0], {**took, "transfer_source": "packets"}
 
 
 def _payload_match(sender: JsonObject, receiver: JsonObject) -> bool | None:
@@ -156,35 +150,48 @@ def _payload_match(sender: JsonObject, receiver: JsonObject) -> bool | None:
 
 
 def measure_wire(subject: Subject[Bulk]) -> Values:
-    """Retransmissions, flight, windows and round trips from a capture near the source; empty without one."""
-    connection = subject.connection_near_source()
+    """Retransmissions, flight, windows and round trips from the packets at the source; empty where they are not
+    known.
+    """
+    connection = subject.connection_at(subject.workload.from_)
     if connection is None:
         return {}
-    flow = flow_of(connection)
-    _, rtt_s = round_trips(flow)
+    flow = traces.flow_of(connection)
+    _, rtt_s = traces.round_trips(flow)
     return {
         "capture_retransmissions": int(flow.is_repeated.sum()),
-        "max_flight_bytes": int(flight_bytes(flow)[1].max(initial=0)),
-        "max_advertised_window_bytes": int(flow.window_bytes.max())
-        if len(flow.window_bytes) and connection.is_window_scale_known
-        else None,
+        "max_flight_bytes": int(traces.flight_bytes(flow)[1].max(initial=0)),
+        "max_advertised_window_bytes": _window_bytes(subject),
         "rtt_min_s": float(rtt_s.min()) if len(rtt_s) else None,
         "rtt_max_s": float(rtt_s.max()) if len(rtt_s) else None,
+        **data_flows.wire_round_trips(
+            subject.connection_at(subject.workload.from_, behind_queue=True),
+            from_client=True,
+            names=("wire_rtt_min_s", "wire_rtt_max_s"),
+        ),
     }
 
 
+def _window_bytes(subject: Subject[Bulk]) -> int | None:
+    """The receiver's largest window, whose scale is an option; None where no capture has it."""
+    captured = subject.cell.captured(subject.workload.from_)
+    connection = captured.connection(cast("Transfer", subject.workload)) if captured else None
+    flow = traces.flow_of(connection) if connection else None
+    return max(flow.window_bytes.tolist(), default=None) if flow and flow.is_window_known else None
+
+
 def measure_shape(subject: Subject[Bulk]) -> Values:
-    """Values by column name; empty without a capture near the source."""
-    connection = subject.connection_near_source()
+    """Values by column name; empty where the packets at the source are not known."""
+    connection = subject.connection_at(subject.workload.from_)
     if connection is None:
         return {}
-    flow = flow_of(connection)
+    flow = traces.flow_of(connection)
     if not len(flow.t_s) or not len(flow.ack):
         return {}
     hop = bottleneck(subject.cell.plan, subject.workload)
     values: Values = {**_start(flow), **_rates_reached(flow), **_after_loss(flow)}
     values["first_ack_delay_s"] = _first_ack_delay(subject)
-    values["ack_bytes"] = ack_bytes(connection, from_client=False, without=SYN | FIN)
+    values["ack_bytes"] = data_flows.ack_bytes(connection, from_client=False, without=SYN | FIN)
     values["rate_congestion_r"] = _against_congestion(subject, flow, values.get("linear_from_s"))
     if hop and hop.direction.rate_bps:
         values |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
@@ -197,8 +204,8 @@ def flights(t_s: Floats, pause_s: float) -> list[int]:
     return [len(part) for part in np.split(t_s, ends)]
 
 
-def _start(flow: Flow) -> Values:
-    _, rtt_s = round_trips(flow)
+def _start(flow: traces.Flow) -> Values:
+    _, rtt_s = traces.round_trips(flow)
     if not len(rtt_s):
         return {}
     fresh = flow.t_s[~flow.is_repeated]
@@ -206,8 +213,8 @@ def _start(flow: Flow) -> Values:
     return {f"flight_{index}_segments": size for index, size in enumerate(sizes[:FLIGHTS], start=1)}
 
 
-def _rates_reached(flow: Flow) -> Values:
-    times = transfer_times(flow)
+def _rates_reached(flow: traces.Flow) -> Values:
+    times = traces.transfer_times(flow)
     if times is None:
         return {}
     start_s, end_s = times
@@ -215,9 +222,9 @@ def _rates_reached(flow: Flow) -> Values:
     half_s = start_s + (end_s - start_s) / 2
     reached = float(np.interp(half_s, flow.ack_t_s, highest))
     final_bps = (flow.total_bytes - reached) * 8 / (end_s - half_s) if end_s > half_s else 0.0
-    bins = binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
+    bins = traces.binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
     values: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
-    _, rtt_s = round_trips(flow)
+    _, rtt_s = traces.round_trips(flow)
     if len(rtt_s) and final_bps > 0:
         window_s = float(rtt_s.min())
         rate_bps = (highest - np.interp(flow.ack_t_s - window_s, flow.ack_t_s, highest, left=0.0)) * 8 / window_s
@@ -231,48 +238,45 @@ def _first_ack_delay(subject: Subject[Bulk]) -> Value:
     connection = subject.connection_at(subject.workload.to)
     if connection is None:
         return None
-    flow = flow_of(connection)
+    flow = traces.flow_of(connection)
     answered = flow.ack_t_s[flow.ack > 0]
     return float(answered[0] - flow.t_s[0]) if len(answered) and len(flow.t_s) else None
 
 
-def _against_congestion(subject: Subject[Bulk], flow: Flow, linear_from_s: Value) -> Value:
+def _against_congestion(subject: Subject[Bulk], flow: traces.Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
-    probe = capture_beside(subject.cell.plan, subject.workload.from_)
-    packets = subject.cell.packets(probe.name) if probe and load_ports(subject.cell.plan) else None
-    if packets is None or flow.syn_t_s is None or not isinstance(linear_from_s, float):
+    if not data_flows.loads_of(subject.cell.plan) or flow.syn_t_s is None or not isinstance(linear_from_s, float):
         return None
-    load_t_s, load_bytes = load_packets(subject.cell, packets)
+    load_t_s, load_bytes = data_flows.load_packets(subject.cell)
     span = (CONGESTION_BIN_S, flow.syn_t_s + linear_from_s, float(flow.t_s.max()))
     rates = (
-        binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
-        binned_rate(load_t_s, load_bytes, *span)[1],
+        traces.binned_rate(flow.t_s, flow.end - flow.seq, *span)[1],
+        traces.binned_rate(load_t_s, load_bytes, *span)[1],
     )
     if len(rates[0]) < LEAST_BINS or min(rate.std() for rate in rates) == 0:
         return None
     return float(np.corrcoef(*rates)[0, 1])
 
 
-def _queue(cell: RunCell, flow: Flow, rate_bps: int, hop: Hop) -> Values:
-    """Estimated and true queue before the hop; what needs the probe only where there is one."""
-    ack_t_s, estimate_bytes = queue_estimate(flow, rate_bps)
+def _queue(cell: RunCell, flow: traces.Flow, rate_bps: int, hop: Hop) -> Values:
+    """Estimated and true queue before the hop; the true one only where it is known."""
+    ack_t_s, estimate_bytes = traces.queue_estimate(flow, rate_bps)
     if not len(ack_t_s):
         return {}
-    _, rtt_s = round_trips(flow)
+    _, rtt_s = traces.round_trips(flow)
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
     values: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
-    t_s, depth_bytes, _ = queue_samples(cell, hop)
-    during: Bools = (t_s >= flow.t_s[0]) & (t_s <= ack_t_s[-1])
-    if np.count_nonzero(during) > 1:
-        values["queue_mean_bytes"] = float(depth_bytes[during].mean())
-        true_bytes = np.interp(ack_t_s - rtt_s, t_s, depth_bytes)
+    t_s, depth_bytes, _ = data_flows.queue_samples(cell, hop)
+    if len(t_s) and t_s[0] <= ack_t_s[-1]:
+        values["queue_mean_bytes"] = traces.time_average(t_s, depth_bytes, float(flow.t_s[0]), float(ack_t_s[-1]))
+        true_bytes = traces.held(t_s, depth_bytes, ack_t_s - rtt_s)
         if true_bytes.std() > 0 and estimate_bytes.std() > 0:
             values["queue_estimate_r"] = float(np.corrcoef(true_bytes, estimate_bytes)[0, 1])
     return values
 
 
-def _after_loss(flow: Flow) -> Values:
+def _after_loss(flow: traces.Flow) -> Values:
     again = np.flatnonzero(flow.is_repeated)
     if not len(again):
         return {}
@@ -289,8 +293,8 @@ def _after_loss(flow: Flow) -> Values:
     return values | _share_after(flow, again) | _growth(flow, float(since_s), again)
 
 
-def _share_after(flow: Flow, again: Ints) -> Values:
-    t_s, flight = flight_bytes(flow)
+def _share_after(flow: traces.Flow, again: Ints) -> Values:
+    t_s, flight = traces.flight_bytes(flow)
     last_s = float(flow.t_s[again[-1]])
     before = flight[t_s < flow.t_s[again[0]]]
     after = flight[(t_s >= last_s + 1) & (t_s <= last_s + 2)]
@@ -301,21 +305,22 @@ def _share_after(flow: Flow, again: Ints) -> Values:
     )
 
 
-def _growth(flow: Flow, since_s: float, again: Ints) -> Values:
+def _growth(flow: traces.Flow, since_s: float, again: Ints) -> Values:
     """Slope of the flight after recovery, in segments per second."""
     later = flow.t_s[again][flow.t_s[again] > since_s + 2]
     until_s = float(later[0]) if len(later) else float(flow.t_s.max())
-    t_s, flight = flight_bytes(flow)
+    t_s, flight = traces.flight_bytes(flow)
     inside = (t_s >= since_s + 2) & (t_s <= until_s)
-    if np.count_nonzero(inside) < 3 or until_s - since_s < 4:
+    # Changes that all come in one instant have no slope.
+    if np.count_nonzero(inside) < 3 or until_s - since_s < 4 or not np.ptp(t_s[inside]):
         return {}
     segment = int((flow.end - flow.seq).max())
     return {"window_growth_segments_per_s": float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
 
 
-DATA_FLOWS.register(
+data_flows.DATA_FLOWS.register(
     "bulk",
-    OwnConnection(
+    data_flows.OwnConnection(
         Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}),
         Family(WIRE_COLUMNS, measure_wire),
         Family(SHAPE_COLUMNS, measure_shape),

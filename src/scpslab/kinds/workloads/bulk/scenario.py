@@ -7,15 +7,15 @@ from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
-from scpslab.documents.quantities import Port, PositiveDuration, Size
+from scpslab.documents.quantities import Port, PositiveDuration, Precedence, Size
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
 
-class Bulk(Transfer):
+class Bulk(Transfer, kind="bulk"):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
     """
@@ -31,12 +31,8 @@ class Bulk(Transfer):
     congestion_control: Control | None = key(
         None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas"
     )
-    precedence: int | None = key(
-        None,
-        says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.",
-        least=0,
-        most=15,
-        example=9,
+    precedence: Precedence | None = key(
+        None, says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.", example=9
     )
     port: Port = key(5001, says="TCP port.", example=5001)
     timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
@@ -70,6 +66,3 @@ class Bulk(Transfer):
             "from_scps": from_scps,
             "to_scps": to_scps,
         }
-
-
-KINDS.register("bulk", Bulk)

@@ -17,7 +17,7 @@ def measure(subject: Subject[Endpoint]) -> Values:
     received_bytes = count(ends.get("receive", {}), "bytes")
     transfer_s, user_s = (elapsed(start_s, number(ends.get(role, {}), "t_s")) for role in ("receive", "send"))
     values: Values = {"bytes": received_bytes, "transfer_s": transfer_s, "user_s": user_s}
-    return values | subject.rates(received_bytes, transfer_s)
+    return values | subject.rates(received_bytes, transfer_s, start_s)
 
 
 DATA_FLOWS.register("endpoint", DataFlow(Family(COLUMNS, measure)))

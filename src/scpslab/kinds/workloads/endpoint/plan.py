@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.schema import Part
 from scpslab.plan.stacks import STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
-from scpslab.plan.workloads import WORKLOADS, Transfer
+from scpslab.plan.workloads import Transfer
 
 
-@dataclass(frozen=True, kw_only=True)
-class EndOptions:
+class EndOptions(Part):
     """Further words for the image at either end."""
 
     from_: PlainText
     to: PlainText
 
 
-@dataclass(frozen=True, kw_only=True)
-class Endpoint(Transfer):
+class Endpoint(Transfer, kind="endpoint"):
     """A transfer by programs that keep images/CONTRACT.md; `options`: further words for the image at either end
     (`from`, `to`).
     """
@@ -48,6 +46,3 @@ class Endpoint(Transfer):
     def instead_of(cls, stack: str) -> tuple[str, str] | None:
         """The `scps` program keeps no contract of images."""
         return ("image or kernel", "Use kind bulk.") if STACKS[stack].runs_scps else None
-
-
-WORKLOADS.register("endpoint", Endpoint)

@@ -7,12 +7,12 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Transfer, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Setting, Transfer, timeout_key
 
 from scpslab.kinds.workloads.endpoint import plan as planned
 
 
-class Endpoint(Transfer):
+class Endpoint(Transfer, kind="endpoint"):
     """A transfer by the programs of the hosts' images, with any protocol ([images/CONTRACT.md](../images/CONTRACT.md)).
 
     Needs `containers: docker`.
@@ -34,6 +34,3 @@ class Endpoint(Transfer):
             "options": planned.EndOptions(from_=from_, to=to),
             "from_ip": setting.source(self.from_, self.to),
         }
-
-
-KINDS.register("endpoint", Endpoint)

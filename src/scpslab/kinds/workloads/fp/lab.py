@@ -15,7 +15,7 @@ from pathlib import Path
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.scps_end import stack_options, write_settings
 from scpslab.lab.services import Service
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 from scpslab.plan.stacks import ScpsEnd
 
 from scpslab.kinds.workloads.fp import plan as planned
@@ -63,7 +63,7 @@ KEPT = (
 )
 
 
-class Fp(Workload[planned.Fp]):
+class Fp(Workload[planned.Fp], kind="fp"):
     """`put` and the edits: the sending host has the client; `get` and `read`: the receiving one."""
 
     def prepare(self) -> None:
@@ -255,9 +255,6 @@ class Fp(Workload[planned.Fp]):
         if len(counts) < self.starts["server" if self.spec.from_ == self.server else "client"]:
             return {}
         return {key: sum(count[key] for count in counts) for key in ("rtos", "retransmissions", "superfluous_resends")}
-
-
-KINDS.register("fp", Fp)
 
 
 # Random content repeats no row of this many bytes by chance: 2^20 rows of 128 bits.

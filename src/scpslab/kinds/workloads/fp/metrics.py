@@ -8,10 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from scpslab.analysis.capture import SYN
 from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
-from scpslab.analysis.viewpoints import capture_at
+from scpslab.measure.connections import SYN
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -34,35 +33,41 @@ COLUMNS = columns(
 
 
 def measure(subject: Subject[Fp]) -> Values:
-    """Values by column name from the clients' records and the captures on both hosts."""
+    """Values by column name from the clients' records and the packets at both hosts."""
     file = subject.line("file")
     arrived = count(file, "bytes")
+    clients = [line for line in subject.lines if line.get("event") == "client"]
     values: Values = {
         **{name: count(file, name) for name in ("bytes", *WRONG)},
         "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
         "rtos": count(subject.line("sender"), "rtos"),
-        **_told([line for line in subject.lines if line.get("event") == "client"]),
+        **_told(clients),
     }
-    return (
-        values | subject.rates(arrived, values.get("transfer_s")) | measure_capture(subject, arrived) | _wire(subject)
-    )
+    rates = subject.rates(arrived, values.get("transfer_s"), number(clients[0], "start_t_s") if clients else None)
+    return values | rates | measure_capture(subject, arrived) | _wire(subject)
 
 
 def _told(clients: list[JsonObject]) -> Values:
     """What the clients report. A killed one reports nothing of what it was doing."""
     if not clients:
         return {}
-    reports = [items(client, "reports", dict) for client in clients]
-    transfers = [report for told in reports for report in told if str(report["command"]).split()[0] in TRANSFERS]
-    if not transfers:
+    reports = [(client, items(client, "reports", dict)) for client in clients]
+    found = [
+        (client, told[: index + 1])
+        for client, told in reports
+        for index, report in enumerate(told)
+        if str(report["command"]).split()[0] in TRANSFERS
+    ]
+    if not found:
         return {}
-    last = transfers[-1]
-    before_s = _sum("seconds", reports[-1][: reports[-1].index(last) + 1])
+    transfers = [told[-1] for _, told in found]
+    its_client, until_its_end = found[-1]
+    last, before_s = transfers[-1], _sum("seconds", until_its_end)
     continued = len(clients) - 1 if len(clients) > 1 else len(transfers) - 1
     markers = [marker for report in transfers for marker in items(report, "markers", int) if marker]
     return {
         "transfer_s": _sum("seconds", transfers) if len(clients) == 1 else None,
-        "client_total_s": (number(clients[-1], "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
+        "client_total_s": (number(its_client, "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
         "restarts": continued + int(_sum("restarts", transfers)),
         "moved_bytes": int(_sum("octets", transfers)),
         "resumed_at_bytes": markers[-1] if markers else None,
@@ -80,10 +85,10 @@ def _wire(subject: Subject[Fp]) -> Values:
 
     The first packet of all is the client's request for one.
     """
-    probe = capture_at(subject.cell.plan, subject.workload.from_)
-    packets = subject.cell.packets(probe.name) if probe else None
-    if packets is None:
+    view = subject.cell.view(subject.workload.from_, behind_queue=True)
+    if view is None:
         return {}
+    packets = view.packets
     requests = np.flatnonzero((packets.destination_port == subject.workload.port) & (packets.flags & SYN != 0))
     if not len(requests):
         return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
@@ -11,11 +10,10 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.schema import shown
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Ip, Period, Port, Size, WholeSeed, Word
-from scpslab.plan.workloads import WORKLOADS, FileTransfer, ScpsTransfer
+from scpslab.plan.workloads import FileTransfer, ScpsTransfer
 
 
-@dataclass(frozen=True, kw_only=True)
-class Fp(FileTransfer, ScpsTransfer):
+class Fp(FileTransfer, ScpsTransfer, kind="fp"):
     """A file by SCPS-FP. `get`, `read`: the receiving host has the client; the others: the sending one.
 
     `bytes_` of the file, before an edit.
@@ -50,6 +48,3 @@ class Fp(FileTransfer, ScpsTransfer):
             found = f"{shown(self.stop_at)} with stop {shown(self.stop)}"
             yield Problem(("stop_at",), found, "null exactly for a stop of none", "Correct them.")
         yield from super().problems(network)
-
-
-WORKLOADS.register("fp", Fp)

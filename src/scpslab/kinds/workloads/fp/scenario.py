@@ -7,12 +7,12 @@ from typing import Literal, Self
 
 from pydantic import model_validator
 
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Seconds, Size
 from scpslab.plan.stacks import SCPS
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, timeout_key
+from scpslab.scenario.workloads import MODE, REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 # Shares of a file between which a transfer is stopped: in its middle, with enough left to go on with.
 STOP_FROM, STOP_TO = 0.05, 0.75
@@ -20,7 +20,7 @@ STOP_FROM, STOP_TO = 0.05, 0.75
 WAITS = ("CONNTIMEOUT", "LOGINTIMEOUT", "IDLE", "REPLYTIMEOUT", "DATATIMEOUT")
 
 
-class Fp(Transfer):
+class Fp(Transfer, kind="fp"):
     """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports
     the time.
     """
@@ -35,12 +35,7 @@ class Fp(Transfer):
         example="put",
     )
     record: Size = key("512 B", says="Bytes of the record to read, insert, replace or delete.", example="2 kB")
-    mode: Literal["active", "passive"] = key(
-        "active",
-        says="Which end opens the data connection: active: the server (PORT, as with programs of the period); "
-        "passive: the client.",
-        example="passive",
-    )
+    mode: Literal["active", "passive"] = MODE
     port: Port = key(2121, says="Port of the control connection.", example=2121)
     auto_restart: bool = key(
         False, says="Automatic restart: a broken transfer resumes automatically from the stored bytes.", example=True
@@ -97,16 +92,13 @@ class Fp(Transfer):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.command in ("read", "replace", "delete") and self.record > self.size:
-            raise ValueError(
-                f'found a record of "{self.record.text}" in a file of "{self.size.text}"; '
-                "expected one that fits into it"
+            raise UnfitError(
+                f'a record of "{self.record.text}" in a file of "{self.size.text}"', "one that fits into it"
             )
         if self.stop != "none" and self.command not in ("get", "put"):
-            raise ValueError(f"found stop {self.stop} with {self.command}; expected it with get or put")
+            raise UnfitError(f"stop {self.stop} with {self.command}", "it with get or put")
         if self.stop_at is not None and self.stop_at >= self.size:
-            raise ValueError(
-                f'found stop_at "{self.stop_at.text}" in a file of "{self.size.text}"; expected less than the file'
-            )
+            raise UnfitError(f'stop_at "{self.stop_at.text}" in a file of "{self.size.text}"', "less than the file")
         return self
 
     def serves(self) -> tuple[str, int]:
@@ -148,6 +140,3 @@ class Fp(Transfer):
             "to_scps": to_scps,
             "server_ip": server_scps.ip if server_scps else setting.addresses[server],
         }
-
-
-KINDS.register("fp", Fp)

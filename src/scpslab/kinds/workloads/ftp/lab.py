@@ -7,7 +7,7 @@ import json
 import random
 
 from scpslab.lab.services import Service, listens
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.ftp import plan as planned
 
@@ -70,7 +70,7 @@ TIMES = {
 }
 
 
-class Ftp(Workload[planned.Ftp]):
+class Ftp(Workload[planned.Ftp], kind="ftp"):
     """`put`: the sending host has the client; `get`: the receiving one."""
 
     def prepare(self) -> None:
@@ -138,6 +138,3 @@ class Ftp(Workload[planned.Ftp]):
     def _arrived(self) -> bytes:
         path = self.folders[self.spec.to] / FILE
         return path.read_bytes() if path.exists() else b""
-
-
-KINDS.register("ftp", Ftp)

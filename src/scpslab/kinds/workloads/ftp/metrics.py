@@ -11,10 +11,12 @@ COLUMNS = columns({**OF_A_FILE, "payload_match": None})
 
 
 def measure(subject: Subject[Ftp]) -> Values:
-    """Values by column name from the client's record and the captures on both hosts."""
+    """Values by column name from the client's record and the packets at both hosts."""
     client, file = subject.line("client"), subject.line("file")
     arrived, total_s = count(file, "bytes"), number(client, "total_s")
-    transfer_s = elapsed(number(client, "before_transfer_s"), total_s)
+    before_s = number(client, "before_transfer_s")
+    transfer_s = elapsed(before_s, total_s)
+    start_s = elapsed(None if before_s is None else -before_s, number(client, "start_t_s"))
     values: Values = {
         "bytes": arrived,
         "client_total_s": total_s,
@@ -24,7 +26,7 @@ def measure(subject: Subject[Ftp]) -> Values:
     if not subject.cell.plan.cell.gateway_of(subject.workload.from_):
         # The kernel's connection ends at the host's own gateway.
         values["rtos"] = count(subject.line("sender"), "rtos")
-    return values | subject.rates(arrived, transfer_s) | measure_capture(subject, arrived)
+    return values | subject.rates(arrived, transfer_s, start_s) | measure_capture(subject, arrived)
 
 
 DATA_FLOWS.register("ftp", FileConnection(Family(COLUMNS, measure)))

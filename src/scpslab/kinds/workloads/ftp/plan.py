@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed
-from scpslab.plan.workloads import WORKLOADS, FileTransfer
+from scpslab.plan.workloads import FileTransfer
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ftp(FileTransfer):
+class Ftp(FileTransfer, kind="ftp"):
     """A file by FTP. `get`: the receiving host has the client; `put`: the sending one."""
 
     kind: Literal["ftp"] = "ftp"
@@ -20,6 +18,3 @@ class Ftp(FileTransfer):
     payload_seed: WholeSeed
     timeout_ns: Period
     server_ip: Ip
-
-
-WORKLOADS.register("ftp", Ftp)

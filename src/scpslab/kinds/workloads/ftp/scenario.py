@@ -8,10 +8,10 @@ from typing import Literal
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
-from scpslab.scenario.workloads import KINDS, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
+from scpslab.scenario.workloads import MODE, REQUIRED, Setting, Surroundings, Transfer, gateways_fit, timeout_key
 
 
-class Ftp(Transfer):
+class Ftp(Transfer, kind="ftp"):
     """A file by FTP, with vsftpd and curl; the client reports the time (as in the NMSU papers)."""
 
     kind: Literal["ftp"] = key(says="The kind of workload.", example="ftp")
@@ -19,12 +19,7 @@ class Ftp(Transfer):
     command: Literal["get", "put"] = key(
         "get", says="get: the client runs on the receiving host; put: it runs on the sending host.", example="put"
     )
-    mode: Literal["active", "passive"] = key(
-        "active",
-        says="Which end opens the data connection: active: the server (PORT, as with clients of the period); "
-        "passive: the client.",
-        example="passive",
-    )
+    mode: Literal["active", "passive"] = MODE
     port: Port = key(21, says="TCP port of the control connection.", example=21)
     timeout: PositiveDuration = timeout_key("900 s")
     required: bool = REQUIRED
@@ -47,6 +42,3 @@ class Ftp(Transfer):
         """The server is where the client is not."""
         server = self.to if self.command == "put" else self.from_
         return {**super().derived(setting), "server_ip": setting.addresses[server]}
-
-
-KINDS.register("ftp", Ftp)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.iperf3 import plan as planned
 
@@ -16,7 +16,7 @@ BLOCKS_OF_PARALLEL_STREAMS = 16
 LOOK_S = "0.1"
 
 
-class Iperf3(Workload[planned.Iperf3]):
+class Iperf3(Workload[planned.Iperf3], kind="iperf3"):
     """A one-shot server and a client."""
 
     def prepare(self) -> None:
@@ -41,7 +41,8 @@ class Iperf3(Workload[planned.Iperf3]):
         if self._sends_size:
             argv += ["--length", str(self._block_bytes()), "--interval", LOOK_S]
         if spec.udp_rate_bps is not None:
-            argv += ["--udp", "--bitrate", str(spec.udp_rate_bps)]
+            # iperf3's word is for each stream.
+            argv += ["--udp", "--bitrate", str(max(spec.udp_rate_bps // spec.parallel, 1))]
         if spec.congestion_control:
             argv += ["--congestion", spec.congestion_control]
         if spec.segment_bytes:
@@ -84,6 +85,3 @@ class Iperf3(Workload[planned.Iperf3]):
             self.fail(f"iperf3 exit code {code}: {result.get('error', '')}")
         self.finish("completed")
         self.stop()
-
-
-KINDS.register("iperf3", Iperf3)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OwnConnection
+from scpslab.measure.connections import UDP, Connection
+from scpslab.measure.traces import flow_of, new_bytes
 
 from scpslab.kinds.services.gateway.metrics import resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 
-if TYPE_CHECKING:
-    from scpslab.analysis.capture import Connection
-
+LEAST_PACKETS = 2  # that have a time between them
 COLUMNS = columns(
     {
         "bytes": None,
@@ -26,9 +26,13 @@ COLUMNS = columns(
 
 
 def measure(subject: Subject[Iperf3]) -> Values:
-    """Values by column name from the end section of iperf3's JSON."""
+    """Values by column name from the end section of iperf3's JSON; of a flow that was cut off, which has none or counts
+    nothing, from its packets.
+    """
     end = section(section(subject.line("iperf3"), "result"), "end")
     received = section(end, "sum_received") or section(end, "sum")
+    if not count(received, "bytes"):
+        return _seen(subject)
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
     gateway = subject.cell.plan.cell.gateway_of(sender) if workload.udp_rate_bps is None else None
@@ -42,6 +46,30 @@ def measure(subject: Subject[Iperf3]) -> Values:
         "lost_packets": count(received, "lost_packets"),
         "jitter_ms": number(received, "jitter_ms"),
     }
+
+
+def _seen(subject: Subject[Iperf3]) -> Values:
+    """What arrived of its data, and from the first packet of it to the last; nothing where that is not known."""
+    workload = subject.workload
+    view = subject.cell.view(workload.from_ if workload.reverse else workload.to)
+    if view is None:
+        return {}
+    if workload.udp_rate_bps is None:
+        # The first connection is the one for control.
+        mine = [one for one in view.connections if (one.server_ip, one.server_port) == (workload.to_ip, workload.port)]
+        flows = [flow_of(one, from_client=not workload.reverse) for one in mine[1:]]
+        arrived_bytes = sum(int(new_bytes(flow).sum()) for flow in flows)
+        t_s = np.sort(np.concatenate([np.zeros(0), *(flow.t_s for flow in flows)]))
+    else:
+        packets = view.packets
+        port = packets.source_port if workload.reverse else packets.destination_port
+        is_data = (packets.protocol == UDP) & (port == workload.port)
+        arrived_bytes, t_s = int(packets.payload_bytes[is_data].sum()), view.t_s[is_data]
+    if len(t_s) < LEAST_PACKETS:
+        return {}
+    transfer_s = float(t_s[-1] - t_s[0])
+    values: Values = {"bytes": arrived_bytes, "transfer_s": transfer_s}
+    return values | ({"goodput_bps": arrived_bytes * 8 / transfer_s} if transfer_s else {})
 
 
 class Stream(OwnConnection):

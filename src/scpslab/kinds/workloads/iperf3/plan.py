@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount, Period, Port, Rate, Word
-from scpslab.plan.workloads import SECOND_NS, WORKLOADS, Traffic, full_packets, ns_to_send
+from scpslab.plan.workloads import SECOND_NS, Traffic, full_packets, ns_to_send
 
 
-@dataclass(frozen=True, kw_only=True)
-class Iperf3(Traffic):
+class Iperf3(Traffic, kind="iperf3"):
     """iperf3, one-shot. One of `duration_ns` and `bytes_` is None; `udp_rate_bps` None: TCP."""
 
     kind: Literal["iperf3"] = "iperf3"
@@ -50,6 +48,3 @@ class Iperf3(Traffic):
         """It has one end, a time or a size."""
         if (self.duration_ns is None) == (self.bytes_ is None):
             yield Problem(("duration_ns",), "both or none of duration_ns and bytes", "one of them")
-
-
-WORKLOADS.register("iperf3", Iperf3)

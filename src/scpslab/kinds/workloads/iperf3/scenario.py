@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal, Self
-
-from pydantic import model_validator
+from typing import Literal
 
 from scpslab.core.problems import Problem
-from scpslab.documents.parts import key
+from scpslab.documents.parts import exactly_one_of, key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Seconds, Size
-from scpslab.scenario.workloads import KINDS, Setting, Surroundings, Traffic, gateways_fit, kernel_setting
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic, gateways_fit, kernel_setting
 
 from scpslab.kinds.stacks.kernel.scenario import Control
 
 
-class Iperf3(Traffic):
+class Iperf3(Traffic, kind="iperf3"):
     """iperf3, one client and one server; its own JSON result is the record."""
 
     kind: Literal["iperf3"] = key(says="The kind of workload.", example="iperf3")
     duration: Seconds | None = key(None, says="Time to send, in whole seconds.", example="60 s")
     size: Size | None = key(None, says="Bytes to send, instead of a duration.", example="4 MB")
-    udp_rate: Rate | None = key(None, says="Send UDP at this rate instead of TCP.", example="1 Mbit/s")
+    udp_rate: Rate | None = key(
+        None, says="Send UDP at this rate, that of all streams together, instead of TCP.", example="1 Mbit/s"
+    )
     parallel: int = key(1, says="Parallel streams.", least=1, most=128, example=4)
     reverse: bool = key(False, says="Reverse the direction: the receiving host sends.", example=True)
     segment: Size | None = key(
@@ -34,13 +34,7 @@ class Iperf3(Traffic):
     timeout: PositiveDuration = key("3000 s", says="Time after which iperf3 is ended.", example="300 s")
     required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
 
-    @model_validator(mode="after")
-    def _has_one_end(self) -> Self:
-        if (self.duration is None) == (self.size is None):
-            raise ValueError(
-                f"found {'neither' if self.size is None else 'both'} of duration and size; expected exactly one of them"
-            )
-        return self
+    _has_one_end = exactly_one_of("duration", "size")
 
     @property
     def is_unmodified(self) -> bool:
@@ -57,6 +51,3 @@ class Iperf3(Traffic):
     def derived(self, setting: Setting) -> Mapping[str, object]:
         """Its size, if it has one."""
         return {**super().derived(setting), "bytes_": self.size}
-
-
-KINDS.register("iperf3", Iperf3)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Period, Size
-from scpslab.plan.workloads import WORKLOADS, Traffic
+from scpslab.plan.workloads import Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ping(Traffic):
+class Ping(Traffic, kind="ping"):
     """Echo requests, one every `interval_ns`."""
 
     kind: Literal["ping"] = "ping"
@@ -22,6 +20,3 @@ class Ping(Traffic):
     def busy_ns(self, rate_bps: int | None) -> int:
         """From the first request to the last."""
         return (self.count - 1) * self.interval_ns
-
-
-WORKLOADS.register("ping", Ping)

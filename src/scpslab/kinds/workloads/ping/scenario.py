@@ -8,13 +8,13 @@ from typing import Literal
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveMilliseconds, SizeOrZero
-from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
+from scpslab.scenario.workloads import Surroundings, Traffic
 
 # ping tells the time of a request from its first bytes; and what IPv4's length field leaves.
 SMALLEST_BYTES, LARGEST_BYTES = 16, 65_507
 
 
-class Ping(Traffic):
+class Ping(Traffic, kind="ping"):
     """ping: round-trip times without a transport."""
 
     kind: Literal["ping"] = key(says="The kind of workload.", example="ping")
@@ -28,6 +28,3 @@ class Ping(Traffic):
         if not SMALLEST_BYTES <= self.payload <= LARGEST_BYTES:
             expected = f"{SMALLEST_BYTES} B to {LARGEST_BYTES} B"
             yield Problem(("payload",), f'"{self.payload.text}"', expected, "Correct the value.")
-
-
-KINDS.register("ping", Ping)

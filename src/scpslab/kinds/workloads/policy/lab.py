@@ -20,7 +20,6 @@ from typing import Any
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.confined import Confined, Ends, shown
 from scpslab.lab.loop import SECOND_NS
-from scpslab.lab.workloads import KINDS
 
 from scpslab.kinds.workloads.policy import plan as planned
 from scpslab.kinds.workloads.policy.plan import DATA_HEADER_BYTES
@@ -28,7 +27,7 @@ from scpslab.kinds.workloads.policy.plan import DATA_HEADER_BYTES
 MOST_AT_ONCE = 10_000
 
 
-class Policy(Ends[planned.Policy]):
+class Policy(Ends[planned.Policy], kind="policy"):
     """Completed when every segment has arrived as it was sent."""
 
     def open(self) -> None:
@@ -99,9 +98,6 @@ class Policy(Ends[planned.Policy]):
     def so_far(self) -> JsonObject:
         """Its segments and packets."""
         return {"segments": self.segments, "arrived": self.arrived, "sent_packets": self.copies}
-
-
-KINDS.register("policy", Policy)
 
 
 _DATA = struct.Struct(">IIQ")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.programs import UDP_IP_BYTES, Programmed
-from scpslab.plan.workloads import WORKLOADS
 
 # Segment, copy and time before the data (lab.py).
 DATA_HEADER_BYTES = 16
 
 
-@dataclass(frozen=True, kw_only=True)
-class Policy(Programmed):
+class Policy(Programmed, kind="policy"):
     """A transfer whose sender asks the program `code`, which the scenario has in the file `file`.
 
     `packet_bytes` is the IP length of a full packet.
@@ -25,6 +22,3 @@ class Policy(Programmed):
     def segment_bytes(self) -> int:
         """Bytes of data in a full packet."""
         return self.packet_bytes - UDP_IP_BYTES - DATA_HEADER_BYTES
-
-
-WORKLOADS.register("policy", Policy)

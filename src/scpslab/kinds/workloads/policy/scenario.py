@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Size
 from scpslab.scenario.programs import ProgramFile, Programmed
-from scpslab.scenario.workloads import KINDS, REQUIRED, timeout_key
+from scpslab.scenario.workloads import REQUIRED, timeout_key
 
 
-class Policy(Programmed):
+class Policy(Programmed, kind="policy"):
     """A transfer of datagrams.
 
     Which packet is sent at what time, and sent again, is decided by a Python file of yours ([policies](policies.md)).
@@ -27,6 +27,3 @@ class Policy(Programmed):
     port: Port = key(5003, says="UDP port.", example=5003)
     timeout: PositiveDuration = timeout_key("300 s")
     required: bool = REQUIRED
-
-
-KINDS.register("policy", Policy)

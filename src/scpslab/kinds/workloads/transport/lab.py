@@ -12,13 +12,12 @@ from typing import Any
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.confined import Confined, Ends, shown
 from scpslab.lab.loop import SECOND_NS
-from scpslab.lab.workloads import KINDS
 
 from scpslab.kinds.workloads.policy.lab import content
 from scpslab.kinds.workloads.transport import plan as planned
 
 
-class Transport(Ends[planned.Transport]):
+class Transport(Ends[planned.Transport], kind="transport"):
     """Completed when the receiver has delivered every byte."""
 
     def open(self) -> None:
@@ -123,6 +122,3 @@ def _octets(said: object) -> bytes:
         return bytes.fromhex(said if isinstance(said, str) else "?")
     except ValueError as error:
         raise ValueError(f"found {shown(said, 40)} for bytes; expected hexadecimal digits") from error
-
-
-KINDS.register("transport", Transport)

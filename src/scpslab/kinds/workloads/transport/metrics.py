@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_PROGRAMS, DataFlow
 
 from scpslab.kinds.workloads.transport.plan import Transport
 
-COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 9,
-        "goodput_bps": 3,
-        "utilization": 9,
-        "sent_packets": None,
-        "sent_bytes": None,
-        "returned_packets": None,
-        "unread_packets": None,
-        "efficiency": 9,
-    }
-)
 COUNTS = ("sent_packets", "sent_bytes", "returned_packets", "unread_packets")
+COLUMNS = columns({**OF_PROGRAMS, **dict.fromkeys(COUNTS), "efficiency": 9})
 
 
 def measure(subject: Subject[Transport]) -> Values:
@@ -30,7 +18,7 @@ def measure(subject: Subject[Transport]) -> Values:
     values: Values = {"bytes": size, "transfer_s": transfer_s, **{name: count(ended, name) for name in COUNTS}}
     if size and sent:
         values["efficiency"] = size / sent
-    return values | subject.rates(size, transfer_s)
+    return values | subject.rates(size, transfer_s, subject.workload.start_ns / 1e9)
 
 
 DATA_FLOWS.register("transport", DataFlow(Family(COLUMNS, measure)))

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from scpslab.plan.programs import Programmed
 from scpslab.plan.schema import Range
 from scpslab.plan.values import Amount
-from scpslab.plan.workloads import WORKLOADS
 
 # The sending program gets all bytes at its start, and has 128 MiB of memory.
 MOST_BYTES = 4_000_000
 
 
-@dataclass(frozen=True, kw_only=True)
-class Transport(Programmed):
+class Transport(Programmed, kind="transport"):
     """A transfer by the classes Sender and Receiver of `code`, which the scenario has in the file `file`.
 
     `packet_bytes` is the IP length of the largest packet. The receiver reads its datagrams at `read_rate_bps` (null: at
@@ -26,6 +23,3 @@ class Transport(Programmed):
     bytes_: Annotated[int, Range(1, MOST_BYTES)]
     buffer_bytes: Amount
     read_rate_bps: Amount | None
-
-
-WORKLOADS.register("transport", Transport)

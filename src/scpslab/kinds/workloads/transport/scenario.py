@@ -9,12 +9,12 @@ from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size
 from scpslab.scenario.programs import ProgramFile, Programmed
-from scpslab.scenario.workloads import KINDS, REQUIRED, Surroundings, timeout_key
+from scpslab.scenario.workloads import REQUIRED, Surroundings, timeout_key
 
 from scpslab.kinds.workloads.transport.plan import MOST_BYTES
 
 
-class Transport(Programmed):
+class Transport(Programmed, kind="transport"):
     """A transfer whose sender and receiver are yours: a Python file decides what every datagram holds, when it is sent,
     and what the receiver makes of it ([policies](policies.md#write-both-ends)).
     """
@@ -43,6 +43,3 @@ class Transport(Programmed):
         if self.size > MOST_BYTES:
             yield Problem(("size",), f'"{self.size.text}"', f"at most {MOST_BYTES} B", "Send less.")
         yield from super().problems(around)
-
-
-KINDS.register("transport", Transport)

@@ -563,12 +563,12 @@ fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
         ))?;
     }
     let (each, most) = (config.octets_per_connection(), config.connections_max());
-    say::result(format_args!("limits: {most} connections at a time, each at most {each} octets of buffers"))?;
+    say::result(format_args!("limits: {most} connections at a time, each at most {each} octets of memory"))?;
     if most < config.limits.connections {
         let asked = config.limits.connections;
         let buffered = config.limits.buffered;
         say::result(format_args!(
-            "        ({asked} are asked for; buffers of {buffered} octets allow fewer: set \"buffered_bytes\" or smaller \"buffer\")"
+            "        ({asked} are asked for; {buffered} octets allow fewer: set \"buffered_bytes\" or smaller \"buffer\")"
         ))?;
     }
     let unknown = if config.passes_unknown { "pass" } else { "are reset" };

@@ -332,8 +332,10 @@ fn settings_of_no_use_are_refused() {
     assert_eq!(refused(closed), ConfigError::Closed);
     let mut tight = good();
     tight.limits.buffered = 400_000;
+    let needed = tight.octets_per_connection();
+    assert!((465_536..1_000_000).contains(&needed), "four buffers, and what is remembered: {needed}");
     let message = refused(tight).to_string();
-    assert!(message.contains("400000 octets; a connection needs 465536"), "{message}");
+    assert!(message.contains(&format!("400000 octets; a connection takes up to {needed}")), "{message}");
     let forward =
         Forward { side: Side::Lan, listen: (CLIENT, 80).into(), from: CLIENT.into(), to: (SERVER, 80).into() };
     let mut twice = good();

@@ -72,6 +72,10 @@ impl Outbound {
         let max = self.max_data(control, route, ends_record);
         let data_len = data_end - lost.start;
         if data_len > max {
+            // Pieces of the lowest only, once there are as many as may be: they are acknowledged first.
+            if self.board.room() == 0 && lost.start != self.sender.una() {
+                return None;
+            }
             self.board.split(lost.start, max);
             let piece = self.board.next_lost()?;
             return self.next_resend(control, now, route, piece);
@@ -105,7 +109,8 @@ impl Outbound {
         if fin && len > 0 && control.is_compressing() {
             fin = false;
         }
-        if len == 0 && !fin {
+        // Where there is no room for another segment, an acknowledgement makes it.
+        if len == 0 && !fin || self.board.room() == 0 {
             return None;
         }
         let cwnd = self.path.cwnd();
@@ -137,7 +142,8 @@ impl Outbound {
         let waiting = self.sender.waiting().saturating_sub(u64::from(self.sender.is_fin_due()));
         let window = self.sender.edge().saturating_sub(self.sender.next());
         let room = waiting.min(window).min(self.path.cwnd().saturating_sub(self.flight(control)));
-        (room.min(JOINED_OCTETS_MAX) / segment).clamp(1, segments_max.into()) as u16
+        let segments_max = self.board.room().min(segments_max.into()) as u64;
+        (room.min(JOINED_OCTETS_MAX) / segment).clamp(1, segments_max.max(1)) as u16
     }
 
     pub(super) fn draft_data(&self, control: &Control, now: Instant, position: u64, len: u64, fin: bool) -> Draft {

@@ -7,7 +7,7 @@ const T: fn(u64) -> Instant = Instant::from_millis;
 const MS: fn(u64) -> Duration = Duration::from_millis;
 
 fn board(n: u64) -> Scoreboard {
-    let mut b = Scoreboard::default();
+    let mut b = Scoreboard::new(usize::MAX);
     for i in 0..n {
         b.push(1 + i * 100, 101 + i * 100, T(i), false);
     }

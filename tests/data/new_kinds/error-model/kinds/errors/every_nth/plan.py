@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from scpslab.plan.error_models import MODELS, ErrorSettings
+from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.values import Amount
 
 
-@dataclass(frozen=True, kw_only=True)
-class EveryNth(ErrorSettings):
+class EveryNth(ErrorSettings, kind="every-nth"):
     """One bit of every so many is wrong."""
 
     every_bits: Amount
-
-
-MODELS.register("every-nth", EveryNth)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Count
-from scpslab.scenario.errors import MODELS, ErrorModel
+from scpslab.scenario.errors import ErrorModel
 
 from scpslab.kinds.errors.every_nth import plan as in_plans
 
@@ -15,16 +16,17 @@ if TYPE_CHECKING:
     from scpslab.scenario.errors import GapVector
 
 
-class EveryNthModel(ErrorModel):
+class EveryNthModel(ErrorModel, kind="every-nth"):
     """Even gaps."""
 
     every_bits: Count | None = key(
         None, says="every-nth: how many bits there are for one that is wrong.", example=80_000
     )
 
-    def incomplete(self) -> str | None:
+    def check_complete(self) -> None:
         """No distance."""
-        return "found the model every-nth without a distance; expected every_bits" if self.every_bits is None else None
+        if self.every_bits is None:
+            raise UnfitError("the model every-nth without a distance", "every_bits")
 
     @staticmethod
     def gaps(settings: in_plans.EveryNth, n: int, draws: Draws) -> GapVector:
@@ -32,6 +34,3 @@ class EveryNthModel(ErrorModel):
         import numpy as np
 
         return np.full(n, settings.every_bits, dtype=np.uint64)
-
-
-MODELS.register("every-nth", EveryNthModel)

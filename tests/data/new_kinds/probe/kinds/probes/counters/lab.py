@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from scpslab.core.names import file_name
-from scpslab.lab.probes import KINDS, Sampler
+from scpslab.lab.probes import Sampler
 from scpslab.lab.records import Records
 
 from scpslab.kinds.probes.counters import plan as planned
@@ -13,7 +13,7 @@ from scpslab.kinds.probes.counters import plan as planned
 HEAD_LINES, RECEIVED_PACKETS, SENT_PACKETS = 2, 1, 9
 
 
-class Counters(Sampler[planned.Counters]):
+class Counters(Sampler[planned.Counters], kind="counters"):
     """One line per interface and sample."""
 
     def prepare(self) -> None:
@@ -38,6 +38,3 @@ class Counters(Sampler[planned.Counters]):
         """Closes the record."""
         super().stop()
         self.records.close()
-
-
-KINDS.register("counters", Counters)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.core.problems import Problem
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.probes import PROBES, Sampling
+from scpslab.plan.probes import Sampling
 from scpslab.plan.values import Name, Period
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counters(Sampling):
+class Counters(Sampling, kind="counters"):
     """Samples of the counters of a node's interfaces: `records/<name>.jsonl`."""
 
     kind: Literal["counters"] = "counters"
@@ -23,6 +21,3 @@ class Counters(Sampling):
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A switch has no namespace of its own."""
         return network.not_speaking(self.node)
-
-
-PROBES.register("counters", Counters)

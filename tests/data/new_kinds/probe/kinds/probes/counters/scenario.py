@@ -6,10 +6,10 @@ from typing import Literal
 
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Name, PositiveDuration
-from scpslab.scenario.probes import KINDS, Observer
+from scpslab.scenario.probes import Observer
 
 
-class Counters(Observer):
+class Counters(Observer, kind="counters"):
     """Samples of the counters of a node's interfaces: records/NAME.jsonl."""
 
     kind: Literal["counters"] = key(says="The kind of probe.", example="counters")
@@ -21,6 +21,3 @@ class Counters(Observer):
     def default_name(self) -> str:
         """The node."""
         return f"counters-{self.node}"
-
-
-KINDS.register("counters", Counters)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from scpslab.plan.disciplines import DISCIPLINES, QueueSettings
+from scpslab.plan.disciplines import QueueSettings
 from scpslab.plan.values import Period
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pie(QueueSettings):
+class Pie(QueueSettings, kind="pie"):
     """The time in the queue that it aims at."""
 
     MARKS: ClassVar[bool] = True
 
     target_ns: Period
-
-
-DISCIPLINES.register("pie", Pie)

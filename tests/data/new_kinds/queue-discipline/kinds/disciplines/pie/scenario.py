@@ -5,12 +5,12 @@ from __future__ import annotations
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import PositiveDuration
 from scpslab.plan.disciplines import Queue
-from scpslab.scenario.disciplines import DISCIPLINES, Discipline
+from scpslab.scenario.disciplines import Discipline
 
 from scpslab.kinds.disciplines.pie.plan import Pie
 
 
-class PieDiscipline(Discipline):
+class PieDiscipline(Discipline, kind="pie"):
     """Drops, or marks, by the time in the queue."""
 
     pie_target: PositiveDuration | None = key(
@@ -20,6 +20,3 @@ class PieDiscipline(Discipline):
     def settings(self, queue: Queue) -> Pie:
         """RFC 8033 §5.1: 15 ms."""
         return Pie(target_ns=self.pie_target or 15 * 10**6)
-
-
-DISCIPLINES.register("pie", PieDiscipline)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.records import Records
-from scpslab.lab.services import KINDS, Service
+from scpslab.lab.services import Service
 
 from scpslab.kinds.services.beacon.plan import Beacon as Planned
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
 
-class Beacon(Service):
+class Beacon(Service, kind="beacon"):
     """It is ready after its first flash."""
 
     what = "the beacon"
@@ -44,6 +44,3 @@ class Beacon(Service):
         for flash in self.flashes:
             records.write(flash=flash)
         records.close()
-
-
-KINDS.register("beacon", Beacon)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from scpslab.plan.nodes import Host
-from scpslab.plan.services import SERVICES, Daemon
+from scpslab.plan.services import Daemon
 from scpslab.plan.values import Period
 
 
-@dataclass(frozen=True, kw_only=True)
-class Beacon(Daemon):
+class Beacon(Daemon, kind="beacon"):
     """It counts its flashes."""
 
     kind: Literal["beacon"] = "beacon"
@@ -19,6 +17,3 @@ class Beacon(Daemon):
 
     RUNS_ON: ClassVar = (Host,)
     writes_record: ClassVar[bool] = True
-
-
-SERVICES.register("beacon", Beacon)

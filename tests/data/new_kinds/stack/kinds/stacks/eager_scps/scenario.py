@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from scpslab.documents.parts import key
-from scpslab.scenario.stacks import HostPart, NodePlan, STACKS
+from scpslab.scenario.stacks import HostPart, NodePlan
 
 from scpslab.kinds.stacks.scps.scenario import ScpsHost
 
 
-class EagerHost(HostPart):
+class EagerHost(HostPart, kind="eager-scps"):
     """A host with SCPS-TP whose receiver does not wait."""
 
     image_folder: ClassVar = "scps-host"
@@ -24,4 +24,3 @@ class EagerHost(HostPart):
         return replace(ScpsHost(stack="scps", ack_every=1).plan(), stack="eager-scps")
 
 
-STACKS.register("eager-scps", EagerHost)

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Literal
 
 from scpslab.documents.parts import key
-from scpslab.scenario.stacks import HostPart, NodePlan, STACKS
+from scpslab.scenario.stacks import HostPart, NodePlan
 
 from scpslab.kinds.stacks.kernel.scenario import KernelHost
 
 
-class PatientHost(HostPart):
+class PatientHost(HostPart, kind="patient-kernel"):
     """A host with the kernel's TCP that puts up with reordering."""
 
     stack: Literal["patient-kernel"] = key(says="What carries transport: a patient kernel.", example="patient-kernel")
@@ -23,4 +23,3 @@ class PatientHost(HostPart):
         return replace(plain, stack="patient-kernel", sysctls={**plain.sysctls, "net.ipv4.tcp_reordering": str(self.reordering)})
 
 
-STACKS.register("patient-kernel", PatientHost)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-from scpslab.lab.workloads import KINDS, Workload
+from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.burst import plan as planned
 
 
-class Burst(Workload[planned.Burst]):
+class Burst(Workload[planned.Burst], kind="burst"):
     """Completed when everything is sent; the sink counts what is still under way."""
 
     def prepare(self) -> None:
@@ -50,6 +50,3 @@ class Burst(Workload[planned.Burst]):
         if code:
             self.finish("incomplete", f"{self.name}: exit code {code}; see logs/{self.name}-{self.spec.from_}.log")
         self.finish("completed")
-
-
-KINDS.register("burst", Burst)

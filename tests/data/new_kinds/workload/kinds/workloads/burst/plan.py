@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from scpslab.plan.values import Amount, Port, Rate
-from scpslab.plan.workloads import WORKLOADS, Traffic
+from scpslab.plan.workloads import Traffic
 
 
-@dataclass(frozen=True, kw_only=True)
-class Burst(Traffic):
+class Burst(Traffic, kind="burst"):
     """Datagrams of `packet_bytes` (the IP length), one after the other."""
 
     kind: Literal["burst"] = "burst"
@@ -27,6 +25,3 @@ class Burst(Traffic):
     def busy_ns(self, rate_bps: int | None) -> int:
         """As long as it is sent."""
         return self.duration_ns
-
-
-WORKLOADS.register("burst", Burst)

@@ -8,10 +8,10 @@ from typing import Literal
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import key
 from scpslab.documents.quantities import Port, Rate, Size
-from scpslab.scenario.workloads import KINDS, Surroundings, Traffic
+from scpslab.scenario.workloads import Surroundings, Traffic
 
 
-class Burst(Traffic):
+class Burst(Traffic, kind="burst"):
     """Datagrams over UDP, counted where they arrive."""
 
     kind: Literal["burst"] = key(says="The kind of workload.", example="burst")
@@ -26,6 +26,3 @@ class Burst(Traffic):
         if self.packet > around.mtu_bytes:
             expected = f"at most the MTU of {around.mtu_bytes} B"
             yield Problem(("packet",), f'"{self.packet}"', expected, "Correct the value.")
-
-
-KINDS.register("burst", Burst)

@@ -1,0 +1,51 @@
+"""Files that are read whole, and may be a stranger's: what is no ordinary file, or is larger than any of its kind, is
+refused before it is opened. A sparse file of 20 GiB costs its maker nothing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from scpslab.core.errors import ResultError
+from scpslab.core.folders import instead_of_a_file
+
+# A document or a table; records, of which a line is an object; and a capture, or any other file of a run.
+LARGEST_TEXT, LARGEST_RECORDS, LARGEST_FILE = 64 << 20, 1 << 30, 4 << 30
+
+
+def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
+    """The bytes of a file.
+
+    Pipes and devices are refused before they are opened: they may never begin, or never end.
+
+    Raises:
+        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
+            found.
+    """
+    if found := instead_of_a_file(path):
+        raise OSError(errno.EINVAL, found, str(path))
+    with path.open("rb") as file:
+        # The kernel's files say that they are empty.
+        size = os.fstat(file.fileno()).st_size
+        content = file.read(most + 1) if size <= most else b""
+    if max(size, len(content)) > most:
+        raise OSError(errno.EFBIG, f"{f'{size} bytes, ' if size else ''}more than {most} bytes", str(path))
+    return content
+
+
+def check_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
+    """Looks at every file of a folder of results, or at those named, before somebody reads them.
+
+    Raises:
+        ResultError: one is larger than LARGEST_FILE.
+    """
+    for path in folder.rglob("*") if files is None else files:
+        size = path.lstat().st_size
+        if size > LARGEST_FILE and path.is_file():
+            raise ResultError(
+                f"{path}: found {size} bytes; expected a file of results, of at most {LARGEST_FILE >> 30} GiB. "
+                "Remove it, and run the cell again if it is yours."
+            )

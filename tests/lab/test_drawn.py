@@ -1,0 +1,143 @@
+"""Whole scenarios drawn at random: whatever is composed, the auditor explains every packet, and runs are what they say.
+
+`SCPSLAB_DRAWS` says how many are drawn, `SCPSLAB_DRAWS_SEED` from which seed.
+"""
+
+import ipaddress
+import os
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import dpkt
+import pytest
+
+from scpslab.measure.packets import NEVER, read
+from scpslab.measure.record import dropped, wire_ns
+from scpslab.runs import CellFiles
+from tests.lab import drawn
+from tests.lab.ran import Lab
+
+COUNT, SEED = (
+    int(os.environ.get(name, default)) for name, default in (("SCPSLAB_DRAWS", "40"), ("SCPSLAB_DRAWS_SEED", "1"))
+)
+# What a lab says of itself, and is no fault: a drawn loss list that is used up, a capture that lost packets.
+SAID = ("all losses drawn for it had happened",)
+MILLISECOND_S = 0.001
+IPV4 = 0x0800
+# A time of dpkt's is a float.
+MOMENT_NS = 20_000
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Counts what the draws reach, and prints it when all are over."""
+    counts = Counter()
+    yield counts
+    width = max(map(len, counts), default=0)
+    print("", *(f"{word:{width}} {counts[word]}" for word in sorted(counts)), sep="\n")
+
+
+def files_of(ran) -> dict[str, bytes]:
+    """The files of the cells, but for plans, which say whether there is a record, and records of packets."""
+    folder = ran.folder / "cells"
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+    return {name: content for name, content in files.items() if not name.endswith(("plan.json", "packets.rec"))}
+
+
+def bounds_s(said) -> float:
+    """Within which the last workload has ended, if it keeps its timeout (40 s for those that have none), and the last
+    event has happened.
+    """
+    begins = [(one["start"], one.get("timeout", "40 s")) for one in said["workloads"]]
+    begins += [(step["at"], "0 s") for step in said.get("events", ())]
+    return max(seconds(start) + seconds(timeout) for start, timeout in begins)
+
+
+def seconds(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * {"ms": 0.001, "s": 1.0}[unit]
+
+
+def seen_by_dpkt(frames: list[tuple[float, bytes]]) -> Counter:
+    """Packets of IPv4 and their bytes in a capture, by addresses and protocol."""
+    found = Counter()
+    for _, frame in frames:
+        ip = dpkt.ethernet.Ethernet(frame).data
+        if isinstance(ip, dpkt.ip.IP):
+            ends = (*(str(ipaddress.IPv4Address(one)) for one in (ip.src, ip.dst)), ip.p)
+            found.update({(*ends, "packets"): 1, (*ends, "bytes"): ip.len})
+    return found
+
+
+def recorded_at(cell, node: str, until_ns: float) -> Counter:
+    """The same of what the record has a node's captures see until they end: behind its own queues, before errors."""
+    found = Counter()
+    for packets in read(CellFiles(cell.folder).packets):
+        way = cell.record.planned[packets.link, packets.direction]
+        if node not in (way.from_, way.to):
+            continue
+        is_near = way.from_ == node
+        seen = ~dropped(packets, way) if is_near else packets.arrived_ns != NEVER
+        seen &= (wire_ns(packets) if is_near else packets.arrived_ns) <= until_ns
+        for number, flow in enumerate(packets.flows):
+            mine = seen & (packets.flow == number)
+            if mine.any() and flow.type_ == IPV4:
+                ends = (flow.from_ip, flow.to_ip, flow.protocol)
+                size = int(packets.wire_bytes[mine].sum()) - int(mine.sum()) * way.overhead_bytes
+                found.update({(*ends, "packets"): int(mine.sum()), (*ends, "bytes"): size})
+    return found
+
+
+def holds_together(cell, row, said) -> None:
+    """What is true of every cell that ended, whatever it is made of."""
+    assert all(line["closes"] for line in cell.records("accounting"))
+    known = {"kernel", "lab", *(one["name"] for one in (*said["workloads"], *said["services"]))}
+    doubled = set()
+    for packets in read(CellFiles(cell.folder).packets):
+        account = cell.account(packets.direction, packets.link)
+        owned = Counter()
+        for number, flow in enumerate(packets.flows):
+            owned[flow.owner] += int(packets.wire_bytes[packets.flow == number].sum())
+        assert (len(packets), owned.total()) == (account["offered_packets"], account["offered_bytes"])
+        assert set(owned) <= known, packets.link
+        doubled |= {packets.link} if len(packets.duplicates_ns) else set()
+    for probe in cell.plan.cell.probes:
+        node = probe.captured_node
+        links = {place[0] for place, way in cell.record.planned.items() if node in (way.from_, way.to)}
+        # A packet that arrives twice is in the receiver's capture twice, and in the record once.
+        if probe.captures_all and not links & doubled:
+            with cell.capture_file(probe.name).open("rb") as file:
+                frames = list(dpkt.pcap.Reader(file))
+            # It ends when the workloads have, and their last packets are under way.
+            ended_ns = float(frames[-1][0]) * 1e9 - cell.epoch_realtime_ns + MOMENT_NS if frames else 0
+            assert seen_by_dpkt(frames) == recorded_at(cell, node, ended_ns), probe.name
+    for column, value in row.items():
+        assert value.lower() not in ("nan", "inf", "-inf"), column
+        if column.endswith("utilization") and value:
+            assert 0 <= float(value) <= 1 + 1e-9, (column, value)
+    assert cell.virtual_s <= bounds_s(said) + MILLISECOND_S, (cell.reason, bounds_s(said))
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("number", range(5))
+def test_a_small_drawn_scenario_is_explained_and_gives_the_same_again(number, tmp_path: Path, table):
+    table.update(held(*drawn.scenario(1, number, tmp_path / "scenario", most_workloads=2), tmp_path))
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_a_drawn_scenario_is_explained_and_gives_the_same_again(number, tmp_path: Path, table):
+    table.update(held(*drawn.scenario(SEED, number, tmp_path / "scenario"), tmp_path))
+
+
+def held(path: Path, said, tmp_path: Path) -> Iterable[str]:
+    """Runs a scenario twice, without a record then, which changes no other byte; says what it reaches."""
+    lab = Lab(tmp_path)
+    ran = lab(path)
+    rows = {row["cell"]: row for row in ran.rows}
+    for cell in ran.cells:
+        assert cell.status != "failed" or any(words in cell.reason for words in SAID), cell.reason
+        if cell.status != "failed":
+            holds_together(cell, rows[cell.id], said)
+    assert files_of(lab(path, "packets=off")) == files_of(ran)
+    return drawn.reached(said)

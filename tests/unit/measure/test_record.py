@@ -1,0 +1,233 @@
+"""What is measured from a record of packets, made by hand: against what was put in, and against a capture of the same."""
+
+import gc
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from scpslab.analysis.collect import measure
+from scpslab.analysis.metrics.base import Subject
+from scpslab.analysis.metrics.data_flows import data_connection
+from scpslab.analysis.run import View, open_cell
+from scpslab.measure.connections import SYN, split_connections
+from scpslab.measure.packets import read
+from scpslab.measure.record import Record
+from scpslab.measure.traces import flow_of, new_bytes, round_trips, time_average
+from scpslab.plan.disciplines import Queue
+from scpslab.plan.links import Direction, End, Link
+from scpslab.plan.network import NetworkPlan
+from tests.made_records import Line, packets, tcp, written
+
+from scpslab.kinds.workloads.iperf3 import metrics as iperf3
+
+MS = 10**6
+THERE, BACK = (("10.0.0.1", 40_000), ("10.0.0.2", 5001)), (("10.0.0.2", 5001), ("10.0.0.1", 40_000))
+ACK = 0x10
+# Known only from a capture, which has options; and what a probe samples and the record has exactly.
+OF_PROBES = {"queue_mean_bytes", "queue_estimate_r"}
+
+
+class TwoHosts:
+    """As much of a plan's network as a record needs: h1 and h2, and a link between them."""
+
+    def __init__(self, discipline: str = "drop-tail") -> None:
+        queue = Queue(limit_bytes=10_000) if discipline == "drop-tail" else None
+        ways = (("forward", "h1", "h2"), ("return", "h2", "h1"))
+        directions = tuple(Direction(name, 8_000_000, 0, queue, from_=near, to=far) for name, near, far in ways)
+        ends = tuple(
+            End(node=f"h{number}", interface="eth0", mac=f"02:00:00:00:00:0{number}", ip=f"10.0.0.{number}/24")
+            for number in (1, 2)
+        )
+        self.links = (
+            Link(name="hop", via=None, mtu_bytes=1500, ends=ends, relay_interfaces=None, directions=directions),
+        )
+
+
+def record_of(forward: list[Line], back: list[Line] = ()) -> Record:
+    """A record of the link's two directions."""
+    network: NetworkPlan = TwoHosts()
+    return Record([packets("hop", "forward", forward), packets("hop", "return", list(back))], network)
+
+
+def data(offered_ms: float, number: int, **what) -> Line:
+    """A segment of 1000 bytes; number 0 is the first."""
+    offered = round(offered_ms * MS)
+    given = {"wire": 1040, "payload": 1000, "sequence": 1 + 1000 * number, "flags": ACK}
+    return Line(tcp(*THERE), offered, **{"arrived": offered + 100 * MS} | given | what)
+
+
+def syn(offered_ms: float) -> Line:
+    """The first packet."""
+    return data(offered_ms, 0, payload=0, wire=40, sequence=0, flags=SYN)
+
+
+def ack(offered_ms: float, number: int) -> Line:
+    """The acknowledgement of so many segments."""
+    offered = round(offered_ms * MS)
+    return Line(
+        tcp(*BACK), offered, offered + 100 * MS, wire=40, sequence=1, acknowledgement=1 + 1000 * number, flags=ACK
+    )
+
+
+def sent_by(record: Record, **how):
+    """The one connection as the sender saw it."""
+    (connection,) = split_connections(record.seen_at("h1", **how), 0)
+    return flow_of(connection)
+
+
+def test_a_written_record_is_read_back(tmp_path):
+    there = [syn(0), data(1, 0, due=3 * MS, left=4 * MS, waited=7), data(1, 1, fate="queue", arrived=None), data(9, 1)]
+    its = [packets("hop", "forward", there, duplicates=[5]), packets("hop", "return", [ack(2, 0), ack(2, 1)])]
+    (tmp_path / "packets.rec").write_bytes(written(its))
+
+    for one, again in zip(its, read(tmp_path / "packets.rec"), strict=True):
+        for name, value in vars(one).items():
+            assert np.array_equal(value, getattr(again, name)), name
+
+
+def test_columns_from_the_record_are_those_of_whole_captures(synthetic, tmp_path):
+    """Where no queue of the sender's own makes a difference."""
+    transfer = synthetic.simulate(60_000, 1400, {7, 20, 21})
+    of_record, of_captures = (
+        measure(open_cell(synthetic.write_cell(tmp_path / name, {"stack": "reno"}, 1, transfer, is_recorded=is_there)))
+        for name, is_there in (("record", True), ("captures", False))
+    )
+    assert of_record["capture_retransmissions"] == transfer.retransmissions == 3
+    differ = {name for name in of_captures if of_captures[name] != of_record[name]}
+    assert differ <= OF_PROBES
+
+
+def test_a_filtered_capture_changes_nothing(synthetic, tmp_path):
+    """And without a record it is not looked at: it does not say what it has not seen."""
+    transfer = synthetic.simulate(60_000, 1400, {7})
+    found = {}
+    for is_there in (True, False):
+        cell = synthetic.write_cell(tmp_path / str(is_there), {"stack": "reno"}, 1, transfer, is_recorded=is_there)
+        plan = (cell / "plan.json").read_text()
+        assert plan.count('"filter": ""') >= 2
+        (cell / "plan.json").write_text(plan.replace('"filter": ""', '"filter": "tcp"'))
+        found[is_there] = measure(open_cell(cell))
+    assert found[True]["capture_retransmissions"] == transfer.retransmissions
+    assert found[False].get("capture_retransmissions") is None
+    assert found[False]["transfer_source"] == "record"
+
+
+def test_round_trips_begin_at_the_socket_and_a_second_count_at_the_wire():
+    """The third segment waits 30 ms in the sender's own queue."""
+    there = [syn(0), data(300, 0, due=301 * MS), data(600, 1, due=601 * MS), data(900, 2, due=930 * MS)]
+    back = [ack(200, 0), ack(401, 1), ack(701, 2), ack(1030, 3)]
+    record = record_of(there, back)
+
+    assert round_trips(sent_by(record))[1] * 1000 == pytest.approx([201, 201, 230])
+    assert round_trips(sent_by(record, behind_queue=True))[1] * 1000 == pytest.approx([200, 200, 200])
+
+
+def test_what_the_own_queue_dropped_is_a_retransmission_and_spoils_no_round_trip():
+    """Segment 1 is dropped before the wire, and its acknowledgement waits for it: behind the queue nobody sees why."""
+    dropped = data(301, 1, fate="queue", arrived=None)
+    passed = [data(at_ms, number, due=at_ms * MS) for at_ms, number in ((300, 0), (302, 2), (900, 1))]
+    record = record_of([syn(0), passed[0], dropped, *passed[1:]], [ack(200, 0), ack(400, 1), ack(402, 1), ack(1000, 3)])
+
+    assert sent_by(record).is_repeated.tolist() == [False, False, False, True]
+    for behind_queue in (False, True):
+        assert round_trips(sent_by(record, behind_queue=behind_queue))[1] * 1000 == pytest.approx([200])
+
+
+def test_a_corrupted_packet_has_not_arrived():
+    there = [syn(0), data(300, 0, fate="corrupt"), data(301, 1), data(302, 2, fate="flipped"), data(900, 0)]
+    (connection,) = split_connections(record_of(there).seen_at("h2"), 0)
+    arrived = flow_of(connection)
+    assert arrived.seq.tolist() == [1000, 0]
+    assert new_bytes(arrived).tolist() == [1000, 1000]
+
+
+def test_the_queue_is_known_at_every_change():
+    there = [
+        data(0, 0, due=10 * MS),
+        data(5, 1, due=20 * MS),
+        data(6, 2, fate="queue", arrived=None),
+        data(30, 3, due=40 * MS),
+    ]
+    t_s, depth, drops = record_of(there).depth("hop", "forward")
+    assert (t_s * 1000).tolist() == pytest.approx([0, 5, 6, 10, 20, 30, 40])
+    assert depth.tolist() == [1040, 2080, 2080, 1040, 0, 1040, 0]
+    assert drops.tolist() == [0, 0, 1, 1, 1, 1, 1]
+    assert time_average(t_s, depth, 0.0, 0.04) == pytest.approx(1040 * (5 + 2 * 5 + 10 + 10) / 40)
+
+
+def file_of(number: int, segments: int, port: int) -> list[Line]:
+    """A server sends a file from port 20, from ms `number` on."""
+    flow = tcp(("10.0.0.1", 20), ("10.0.0.2", port))
+    lines = [data(number + segment, segment) for segment in range(segments)]
+    return [replace(line, flow=flow) for line in lines]
+
+
+def test_a_file_s_data_connection_is_no_other_workload_s():
+    """A bulk transfer has a port; of two files, that of the right size counts, and none where both could be it."""
+    bulk = SimpleNamespace(name="big", kind="bulk", port=5001, from_="h1", to="h2")
+    small, large, same = (
+        SimpleNamespace(name=name, kind="ftp", port=21, from_="h1", to="h2") for name in ("small", "large", "same")
+    )
+    lines = [data(500 + number, number) for number in range(30)] + file_of(1000, 5, 40_001) + file_of(2000, 9, 40_002)
+    view = View(record_of(lines).seen_at("h1"), 0)
+
+    def bytes_of(file, others, arrived_bytes):
+        cell = SimpleNamespace(plan=SimpleNamespace(cell=SimpleNamespace(workloads=[file, *others])))
+        found = data_connection(cell, file, view, arrived_bytes)
+        return found and int(found.payload_bytes.sum())
+
+    assert bytes_of(small, [bulk], 5000) == 9000
+    assert [bytes_of(small, [bulk, large], size) for size in (5000, 9000, 7000)] == [5000, 9000, None]
+    lines += file_of(3000, 5, 40_003)
+    view = View(record_of(lines).seen_at("h1"), 0)
+    assert bytes_of(small, [bulk, same], 5000) is None
+
+
+def test_what_a_cut_off_flow_moved_is_counted_from_its_packets():
+    """Each byte once, from the first packet to the last that arrived; and never 0."""
+    control = [replace(line, flow=tcp(("10.0.0.1", 39_999), THERE[1])) for line in (syn(0), data(1, 0, payload=37))]
+    stream = [syn(10), *(data(1000 * number, number) for number in range(1, 5)), data(5000, 4)]
+    workload = SimpleNamespace(
+        name="load", from_="h1", to="h2", to_ip="10.0.0.2", port=5001, reverse=False, udp_rate_bps=None
+    )
+
+    def columns_of(result, *lines):
+        record = record_of(list(lines))
+        cell = SimpleNamespace(
+            view=lambda node: View(record.seen_at(node), 0),
+            records=lambda _: [{"event": "iperf3", "result": result}],
+        )
+        return iperf3.measure(Subject(cell, workload))
+
+    cut_off = {"end": {"sum_received": {"bytes": 0, "seconds": 0, "bits_per_second": 0}}, "error": "interrupt"}
+    expected = {"bytes": 4000, "transfer_s": pytest.approx(4.0), "goodput_bps": pytest.approx(8000.0)}
+    assert columns_of(cut_off, *control, *stream) == expected
+    assert columns_of({"error": "no JSON came"}, *control, *stream) == expected
+    assert columns_of(cut_off, *control) == {}
+
+
+def many(connections: int, each: int = 8) -> list[Line]:
+    """Connections whose packets come in turns."""
+    return [
+        Line(tcp(("10.0.0.1", 1024 + number % 60_000), ("10.0.0.2", 1 + number // 60_000)), turn, turn + 1, flags=ACK)
+        for turn in range(each)
+        for number in range(connections)
+    ]
+
+
+def test_many_connections_take_no_longer_each_than_few():
+    def takes(connections: int) -> float:
+        seen = record_of(many(connections)).seen_at("h1")
+        times = []
+        for _ in range(4):
+            gc.collect()
+            begin = time.process_time()
+            assert len(split_connections(seen, 0)) == connections
+            times.append(time.process_time() - begin)
+        return min(times)
+
+    # With a look at all packets for each it would be more than thirty times.
+    assert takes(2400) / takes(300) < 16
