@@ -14,8 +14,8 @@ from scpslab import scenario
 from scpslab.analysis.claims import QUESTIONS, load_all
 from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
+from scpslab.analysis.collect import columns_by_workload, columns_of, shapes_of
 from scpslab.analysis.figures.plots import load_all as load_recipes
-from scpslab.analysis.metrics.families import families, of_plans
 from scpslab.scenario import planning
 from scpslab.scenario.campaign import campaign_names, load_campaign
 from scpslab.scenario.load import evidence_variants
@@ -68,16 +68,10 @@ def axes(name: str) -> Mapping[str, frozenset[Any]]:
 
 @cache
 def columns(name: str) -> frozenset[str]:
-    """The columns that results.csv of a scenario may have besides its axes."""
-    plan = planning.plan(scenario.cells(scenario.load(name, ["repeats=1"]))[0])
-    links = [column for family in of_plans() for column in family.columns(plan)]
-    return frozenset(
-        {
-            *results.table.BEFORE_AXES,
-            *(column.name for family in families() for column in family.columns),
-            *(column.name for column in links),
-        }
-    )
+    """The columns that results.csv of a scenario has besides its axes, and what `NAME_column` means there."""
+    plans = list(shapes_of(planning.plan(cell) for cell in scenario.cells(scenario.load(name, ["repeats=1"]))))
+    named = {f"{workload}_{metric}" for plan in plans for workload, metric in columns_by_workload(plan)}
+    return frozenset({*results.table.BEFORE_AXES, *columns_of(plans), *named})
 
 
 def unknown(names: list[str], condition: Mapping[str, Iterable[Any]]) -> Iterator[str]:
