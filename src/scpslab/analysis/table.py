@@ -46,6 +46,8 @@ HEADLINE = {
 HEADLINE_COUNT = 4
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
 TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
+# Values that lie nearer to each other, as a share of their mean, are shown as one.
+AS_ONE = 1e-4
 # From a workload of a cell and a metric to the column.
 Owned: TypeAlias = dict[tuple[str, str], str]
 # What is said of a mean in CSV and JSON.
@@ -284,11 +286,11 @@ def of_mixture(pooled: Sequence[str]) -> list[str]:
 
 def with_interval(mean: Mean) -> str:
     """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest
-    value).
+    value); the mean alone where the values are as good as equal.
     """
     if mean.mean is None:
         return NOTHING
-    if mean.ci95_half is None or mean.ci95_half == 0:
+    if mean.ci95_half is None or mean.ci95_half <= AS_ONE * abs(mean.mean):
         return _significant(mean.mean)
     if mean.has_range and mean.least is not None and mean.most is not None:
         digits = max(0, min(9, 1 - _exponent(mean.most - mean.least)))
@@ -320,7 +322,8 @@ def _is_stale(run_dir: Path) -> bool:
 def _require(results: Results, names: Sequence[str], known: Sequence[str], what: str) -> None:
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=3) or list(known)[:8]
+            of_several = ["_".join(place) for place in results.owned if place[1] == name]
+            near = of_several or difflib.get_close_matches(name, known, n=3) or list(known)[:8]
             found = "a column that is no number" if results.rows and name in results.rows[0] else "no such column"
             raise UsageError(
                 f'{results.run_dir}: {what} "{name}": found {found}; expected one such as {", ".join(near)}. '
