@@ -178,7 +178,6 @@ class Recipe(Part):
 class CellRecipe(Recipe):
     """A recipe that draws single cells."""
 
-    most_cells: ClassVar[int | None] = None
     cells: tuple[CellChoice, ...] = key(
         (),
         says="The cells to draw, by axis values; of each choice the first completed cell that fits.",
@@ -186,13 +185,13 @@ class CellRecipe(Recipe):
     )
 
     def chosen(self, source: Source) -> list[RunCell]:
-        """The cells to draw, `most_cells` at most.
+        """The cells to draw.
 
         Raises:
             UsageError: no such cell.
             NothingToDrawError: no completed cell fits.
         """
-        return source.cells(self.cells)[: self.most_cells]
+        return source.cells(self.cells)
 
     def stem(self, source: Source) -> str:
         """The name of the recipe, with those of the cells where the user chose them."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.plots.over_time import OverTime
 from scpslab.analysis.figures.plots.points import Points
-from scpslab.analysis.figures.plots.traces import AggregateRate, DataRate, QueueDepth, TimeSequence
+from scpslab.analysis.figures.plots.time_sequence import TimeSequence
 from scpslab.analysis.figures.recipe import FORM, RECIPES, Recipe, recipe_files
 from scpslab.core.choices import choice
 from scpslab.core.problems import Problem
@@ -16,12 +16,9 @@ from scpslab.documents import Document, complaints, read
 EXTENDS = "extends"
 MERGED_KEYS = ("x", "y", "conditions")
 PLOTS: dict[str, type[Recipe]] = {
-    "aggregate-rate": AggregateRate,
-    "data-rate": DataRate,
     "metric-vs-axis": MetricVsAxis,
     "over-time": OverTime,
     "points": Points,
-    "queue-depth": QueueDepth,
     "time-sequence": TimeSequence,
 }
 

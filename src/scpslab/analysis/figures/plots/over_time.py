@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from pydantic import Field
 
 from scpslab.analysis.figures.canvas import COLOURS, MUTED, colour, line_style, new_stack
-from scpslab.analysis.figures.plots.traces import BIN, KILO, MEGA, BinWidth, rate_in_bins
 from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
 from scpslab.analysis.figures.source import (
     NothingToDrawError,
@@ -27,21 +27,22 @@ from scpslab.analysis.figures.source import (
 )
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import find_losses
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, queue_samples
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets, queue_samples
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.viewpoints import bottleneck
 from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
-from scpslab.measure.connections import Floats
+from scpslab.measure.connections import Floats, Ints
 from scpslab.measure.losses import Lost
-from scpslab.measure.traces import flight_bytes, new_bytes, round_trips
+from scpslab.measure.traces import binned_rate, flight_bytes, new_bytes, round_trips
 from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import Transfer
 
-MS_PER_S = 1e3
+KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
+MOST_BINS = 1_000_000  # more fill the memory, and no picture shows them
 MOST_CELLS = 4  # that are drawn over each other without being asked for
 NO_THRESHOLD = 4.0  # a threshold above this many largest windows is the stack's word for "none yet"
 CAUSES = (*LOSS_CAUSES, FLIPPED)
@@ -53,6 +54,9 @@ WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = PANELS = (
     "arrived (kB)",
     "rate (Mbit/s)",
 )
+# What recipes call them.
+WORDS = dict(zip(("window", "round-trip", "queue", "lost", "arrived", "rate"), PANELS, strict=True))
+CONGESTION = "congestion"
 CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a panel
 ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
 MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
@@ -89,7 +93,10 @@ class OverTime(CellRecipe):
     """
 
     plot: Literal["over-time"]
-    bin_s: BinWidth = BIN
+    quantities: tuple[Literal["window", "round-trip", "queue", "lost", "arrived", "rate"], ...] = key(
+        tuple(WORDS), says="What to draw, of what has data.", example=["rate"]
+    )
+    bin_s: Annotated[float, Field(gt=0)] = key(0.5, says="Width of a bin of the rate in seconds.", example=0.5)
     y: AxisStyle = key(AxisStyle(label="(each panel has its own unit)"), says="Not used: every panel has its own unit.")
 
     def draw(self, source: Source) -> Figure:
@@ -100,7 +107,8 @@ class OverTime(CellRecipe):
         """
         cells = self.chosen(source)
         histories = [_history(cell, self.bin_s) for cell in cells]
-        drawn = [panel for panel in PANELS if any(history.has(panel) for history in histories)]
+        wanted = [panel for word, panel in WORDS.items() if word in self.quantities]
+        drawn = [panel for panel in wanted if any(history.has(panel) for history in histories)]
         if not drawn:
             raise NothingToDrawError(
                 f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. "
@@ -149,6 +157,8 @@ class OverTime(CellRecipe):
                 f"Arrived and rate: user bytes seen for the first time at the {places}; rate in bins of "
                 f"{self.bin_s:g} s."
             )
+        if any(len(history.series[CONGESTION][0]) for history in histories):
+            sentences.append("Grey: IP packets of the congestion generator at the source.")
         if len(cells) > 1:
             has_threshold = any(len(history.series["ssthresh"][0]) for history in histories)
             sentences.append(f"Thin: flight{'; dotted: ssthresh' if has_threshold else ''}.")
@@ -255,12 +265,19 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         DEPTH: (t_s - start_s, depth_bytes / KILO),
         ARRIVED: NOTHING,
         RATE: NOTHING,
+        CONGESTION: NOTHING,
     }
     seen = arrived if arrived is not None else sent
     if seen is not None:
         at_s, new = seen.t_s - start_s, new_bytes(seen)
-        edges, rate = rate_in_bins(cell, at_s, new, bin_s, float(seen.t_s.max(initial=start_s)) - start_s)
-        series |= {ARRIVED: (at_s, np.cumsum(new).astype(np.float64) / KILO), RATE: (edges + bin_s / 2, rate / MEGA)}
+        end_s = float(seen.t_s.max(initial=start_s)) - start_s
+        series |= {
+            ARRIVED: (at_s, np.cumsum(new).astype(np.float64) / KILO),
+            RATE: _rate(cell, at_s, new, bin_s, end_s),
+        }
+        load_t_s, load_bytes = load_packets(cell)
+        if len(load_t_s):
+            series[CONGESTION] = _rate(cell, load_t_s - start_s, load_bytes, bin_s, end_s)
     return _History(
         label=label_of(cell),
         series=series,
@@ -271,6 +288,21 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         loss_notes=notes,
         rate_at="sink" if arrived is not None else "source",
     )
+
+
+def _rate(cell: RunCell, t_s: Floats, size_bytes: Ints, bin_s: float, end_s: float) -> Series:
+    """In Mbit/s at the middles of the bins.
+
+    Raises:
+        NothingToDrawError: too many bins.
+    """
+    if end_s > MOST_BINS * bin_s:
+        raise NothingToDrawError(
+            f"{cell.folder}: found a bin_s of {bin_s:g} for {end_s:g} s; expected at most {MOST_BINS} bins. "
+            "Choose a larger one in the recipe."
+        )
+    edges, rate_bps = binned_rate(t_s, size_bytes, bin_s, 0.0, end_s)
+    return edges + bin_s / 2, rate_bps / MEGA
 
 
 def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[str, Series]:
@@ -357,6 +389,8 @@ def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alo
         steps, width = "steps-post" if panel in (DEPTH, ARRIVED) else "default", 1.1 if panel == DEPTH else 1.4
         style = line_style(index)
         axes.plot(*history.series[panel], linewidth=width, label=label, color=own, linestyle=style, drawstyle=steps)
+    if panel == RATE and len(history.series[CONGESTION][0]):
+        axes.plot(*history.series[CONGESTION], color=MUTED, linewidth=1, label=CONGESTION if is_alone else None)
     if panel == RATE and history.link_bps:
         link = history.link_bps / MEGA
         name = f"link rate {units.text('rate', history.link_bps)}"
