@@ -11,19 +11,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect, columns_by_workload
 from scpslab.analysis.metrics.families import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.rows import Rows
-from scpslab.analysis.run import open_cell
+from scpslab.analysis.run import natural, open_cell
 from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
-from scpslab.analysis.sweep import in_order
 from scpslab.core.contents import LARGEST_RECORDS, content_of
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.harmless import harmless
+from scpslab.core.problems import UnfitError
 from scpslab.core.strict_json import items, section, text
+from scpslab.documents.quantities import value_text
+from scpslab.documents.yaml_lines import read_value, text_of
 from scpslab.runs import RunFolder
 from scpslab.runs.cell import json_object
 from scpslab.runs.store import own_store
@@ -117,7 +119,50 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         if name in metrics and name not in owned.get(place, ()):
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
-    return Results(run_dir, columns, axes, metrics, in_order(RunFolder(run_dir), axes, named), owned)
+    return Results(run_dir, columns, axes, metrics, _in_order(RunFolder(run_dir), axes, named), owned)
+
+
+def _in_order(run: RunFolder, axes: Sequence[str], rows: Sequence[ResultRow]) -> tuple[ResultRow, ...]:
+    """The rows in the order of the scenario's sweep, the first axis slowest; values that it does not name come behind
+    the others. As they are where the run has no scenario that can be read.
+    """
+    places = {axis: values for axis, values in _places_of(run).items() if axis in axes}
+    if not places:
+        return tuple(rows)
+
+    def key(row: ResultRow) -> list[tuple[Any, ...]]:
+        return [_place_of(places.get(axis, {}), row[axis]) for axis in axes]
+
+    return tuple(sorted(rows, key=key))
+
+
+def _place_of(values: dict[str | float, int], text: str) -> tuple[Any, ...]:
+    at = values.get(text, values.get(_number(text), -1))
+    return (1, natural(text)) if at < 0 else (0, at)
+
+
+def _number(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _places_of(run: RunFolder) -> dict[str, dict[str | float, int]]:
+    """The places of the values of each axis, by their texts, and by what these are as numbers."""
+    if not run.resolved.is_file():
+        return {}
+    try:
+        fields = read_value(text_of(run.resolved, "the scenario that was run"))
+    except (ScenarioError, UnfitError):
+        return {}
+    sweep = fields.get("sweep") if isinstance(fields, dict) else None
+    found: dict[str, dict[str | float, int]] = {}
+    for axis, spec in sweep.items() if isinstance(sweep, dict) else ():
+        values = (spec.get("cases") or spec.get("values") or ()) if isinstance(spec, dict) else ()
+        texts = [value_text(value) for value in values] if isinstance(values, dict | list | tuple) else []
+        found[axis] = {name: place for place, text in enumerate(texts) for name in (text, _number(text))}
+    return found
 
 
 def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> ResultRow:

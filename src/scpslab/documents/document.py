@@ -195,6 +195,9 @@ def _unwanted_key(at: KeyPath, data: Mapping[str, Any], model: type[BaseModel]) 
         # A key of another form of the same part: an axis has cases, or values.
         found = f'"{at[-1]}" together with keys of another form'
         return Problem(at, found, "the keys of one form", "Remove it, or the other keys.")
+    key, colon, value = str(at[-1]).partition(":")
+    if colon and key in keys:
+        return Problem((*at[:-1], key), f'"{at[-1]}"', f'"{key}: {value}"', "Add the space.")
     return Problem(at, f'the unknown key "{at[-1]}"', *choice(at[-1], keys))
 
 

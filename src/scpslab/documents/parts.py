@@ -40,7 +40,9 @@ LONGEST_SHOWN = 60
 class Part(BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True, defer_build=True
+    )
 
 
 def key(

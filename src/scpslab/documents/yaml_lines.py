@@ -16,6 +16,7 @@ import yaml
 from scpslab.core.contents import LARGEST_TEXT, content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.problems import KeyPath, Problem, UnfitError, dotted
+from scpslab.documents.yaml_words import in_words
 
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
@@ -29,7 +30,6 @@ TOP = "top level"
 MOST_NODES = 200_000
 # Characters. No key has more, and Python refuses to print thousands.
 LONGEST_WHOLE = 300
-EXPECTED_BUT = re.compile(r"(?:did not find )?expected (.+?), but (?:got|found) (.+)")
 
 
 class _RefusedError(Exception):
@@ -194,8 +194,7 @@ def _construct(text: str) -> tuple[Any, dict[KeyPath, int]]:
         _walk(node, (), lines)
         return loader.construct_document(node), lines
     except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        raise _RefusedError(mark.line if mark else None, *_in_our_words(error), "Correct the line.") from error
+        raise _RefusedError(*in_words(error, text)) from error
     except RecursionError as error:
         raise _RefusedError(None, f"deeper nesting than {DEEPEST} levels", "less", "Write it flatter.") from error
     except (ValueError, OverflowError) as error:
@@ -204,25 +203,6 @@ def _construct(text: str) -> tuple[Any, dict[KeyPath, int]]:
     finally:
         if loader is not None:
             loader.dispose()
-
-
-def _in_our_words(error: yaml.YAMLError) -> tuple[str, str]:
-    """What PyYAML has found, and what it expected.
-
-    What began in an earlier line, such as a list without its end, is named with that line.
-    """
-    said = getattr(error, "problem", None) or str(error).splitlines()[0]
-    if said.startswith("mapping values"):
-        return '":" where no key can be', 'YAML: text with ":" in quotes, or indented below a key and "|"'
-    doing, begun, mark = (getattr(error, name, None) for name in ("context", "context_mark", "problem_mark"))
-    since = (
-        f" {doing} that begins in line {begun.line + 1}" if doing and begun and mark and begun.line < mark.line else ""
-    )
-    if said.startswith("but found "):
-        return said.removeprefix("but found "), f"YAML: {str(doing).removeprefix('expected ')}"
-    if match := EXPECTED_BUT.fullmatch(said):
-        return f"{match[2]}{since}", f"YAML: {match[1]}"
-    return f"{said.removeprefix('found ')}{since}", "YAML"
 
 
 def _walk(node: yaml.Node, at: KeyPath, lines: dict[KeyPath, int]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import numpy as np
@@ -106,8 +106,8 @@ class OverTime(CellRecipe):
             NothingToDrawError: the run has neither captures nor records of a transfer.
         """
         cells = self.chosen(source)
-        histories = [_history(cell, self.bin_s) for cell in cells]
         wanted = [panel for word, panel in WORDS.items() if word in self.quantities]
+        histories = [_history(cell, self.bin_s).only(wanted) for cell in cells]
         drawn = [panel for panel in wanted if any(history.has(panel) for history in histories)]
         if not drawn:
             raise NothingToDrawError(
@@ -218,6 +218,13 @@ class _History:
     losses: Mapping[_Row, Floats]
     loss_notes: Sequence[str]
     rate_at: str
+
+    def only(self, panels: Sequence[str]) -> _History:
+        """What these panels show of it."""
+        lines = {WINDOW: ("cwnd", "ssthresh", "flight"), RATE: (RATE, CONGESTION)}
+        kept = {name for panel in panels for name in lines.get(panel, (panel,))}
+        series = {name: its if name in kept else NOTHING for name, its in self.series.items()}
+        return replace(self, series=series, losses=self.losses if LOST in panels else {})
 
     def has(self, panel: str) -> bool:
         """Whether a panel shows something of it."""
