@@ -63,6 +63,19 @@ MEANINGS = {
     Outcome.NO_DATA: "The cells that would decide it have not been run.",
     Outcome.NOT_TESTABLE: "The lab cannot measure it; the reason is given.",
 }
+# What it means that a metric is so many times as large; for others the last.
+COMPARED = {
+    "transfer_s": "{more} takes {number} times as long as {less}",
+    "user_s": "{more} takes {number} times as long as {less} for whoever waits",
+    "goodput_bps": "{more} is {number} times as fast as {less}",
+    "throughput_report_pct": "{more} is {number} times as fast as {less}",
+    "utilization": "{more} uses {number} times as much of the link as {less}",
+    "retransmissions": "{more} sends {number} times as many segments again as {less}",
+    "rtos": "{more} has {number} times as many timeouts as {less}",
+    "rtt_mean_ms": "a round trip takes {number} times as long with {more} as with {less}",
+    "lost_packets": "{number} times as many datagrams are lost with {more} as with {less}",
+}
+LARGER = "{metric} is {number} times as large with {more} as with {less}"
 ERA_WORDS = {"period": "as then", "modern": "as today"}
 
 
@@ -363,7 +376,8 @@ def _completion(groups: tuple[Group, ...]) -> KeyNumber:
     ended = done + sum(group.incomplete for group in groups)
     others = sum(group.failed + group.unsupported for group in groups)
     low, high = (100 * end for end in clopper_pearson(done, ended))
-    says = f"cells completed; the share has the 95 % interval {low:.3g} to {high:.3g} %."
+    interval = f"; the share has the 95 % interval {low:.3g} to {high:.3g} %" if done < ended else ""
+    says = f"cells completed{interval}."
     more = f" {others} more failed or could not be done, which says nothing about a protocol." if others else ""
     return KeyNumber(f"{done} of {ended}", says + more)
 
@@ -392,7 +406,20 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
         tested = "Too few values for a test."
     elif pair.is_certain:
         tested = f"The largest that is certain after correction for {len(pairs)} comparisons."
-    yield KeyNumber(f"{number} ×", f"as much {metric} with {axis} {second} as with {first}{at}{interval}. {tested}")
+    says = COMPARED.get(_bare(results, metric), LARGER).format(
+        more=_value(axis, second), number=number, less=_value(axis, first), metric=_named(metric)
+    )
+    yield KeyNumber(f"{number} ×", f"{says}{at}{interval}. {tested}")
+
+
+def _bare(results: Results, column: str) -> str:
+    """What a column is called where one workload alone has it."""
+    return next((metric for (_, metric), columns in results.owned.items() if column in columns), column)
+
+
+def _value(axis: str, value: str) -> str:
+    """A value of an axis in a sentence: a name says itself what it is."""
+    return value if value[:1].isalpha() else f"{axis} {value}"
 
 
 def _yaml(path: Path) -> Mapping[str, object]:
