@@ -60,6 +60,9 @@ def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[Problem
         if axis in OWN_COLUMNS or axis in columns:
             found = f'the axis "{axis}", which is a column of results.csv'
             yield Problem(("sweep", axis), found, "a name of its own", "Rename the axis.")
+    named = {f"{workload}_{metric}" for plan in shapes_of(plans) for workload, metric in columns_by_workload(plan)}
+    if scenario.metric is not None and scenario.metric not in {*columns, *named}:
+        yield Problem(("metric",), f'"{scenario.metric}"', *choice(scenario.metric, columns))
     for index, check in enumerate(scenario.checks):
         of_workloads = (pair for plan in shapes_of(plans) for pair in columns_by_workload(plan))
         own = dict.fromkeys(metric for workload, metric in of_workloads if workload == check.of)

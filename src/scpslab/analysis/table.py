@@ -46,6 +46,8 @@ HEADLINE = {
     "lost_packets": "datagrams that did not arrive, by iperf3's receiver",
 }
 HEADLINE_COUNT = 4
+# Where gateways answer in a receiver's place, what a sender knows of a transfer's end says little.
+FOR_USERS, GATEWAYS = "user_s", {"gateway", "host-gateway"}
 # A terminal, unless somebody has widened it; around a column of a table are three characters.
 TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
 # Values that lie nearer to each other, as a share of their mean, are shown as one.
@@ -61,6 +63,7 @@ class Results:
     """results.csv as read: column names in order, the swept axes among them, the metrics, and one row per cell.
 
     `owned`: the columns of each workload's metric, of which a cell has one. A row has it by `WORKLOAD_METRIC`, too.
+    `first`: the metric that a reader of this scenario asks for before the usual ones, if there is one.
     """
 
     run_dir: Path
@@ -69,6 +72,18 @@ class Results:
     metrics: tuple[str, ...]
     rows: tuple[ResultRow, ...]
     owned: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    first: str | None = None
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The metrics that a reader asks for first."""
+        topologies = {row.get("topology") for row in self.rows}
+        elsewhere = {name for family in families() for name, own in family.of_topology.items() if topologies != {own}}
+        owned = [(metric, column) for (_, metric), columns in self.owned.items() for column in columns]
+        names = dict.fromkeys((self.first, *HEADLINE) if self.first else HEADLINE)
+        named = {name: [column for metric, column in owned if metric == name] or [name] for name in names}
+        columns = dict.fromkeys(column for name, mine in named.items() if name not in elsewhere for column in mine)
+        return tuple(column for column in columns if any(column in row.numbers for row in self.rows))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -111,7 +126,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         # An axis called stack stands among the axes; without one the column says what the plans say.
         axes = tuple(name for name in middle if name in axes or name == "stack")
     metrics = columns[columns.index("reason") + 1 :]
-    of_cells = _owned(run_dir)
+    of_cells, has_gateways = _owned(run_dir)
     owned: dict[tuple[str, str], tuple[str, ...]] = {}
     for place, name in (
         one for mine in {id(mine): mine for mine in of_cells.values()}.values() for one in mine.items()
@@ -119,14 +134,17 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         if name in metrics and name not in owned.get(place, ()):
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
-    return Results(run_dir, columns, axes, metrics, _in_order(RunFolder(run_dir), axes, named), owned)
+    scenario = _scenario(RunFolder(run_dir))
+    asked = scenario.get("metric", FOR_USERS if has_gateways else None)
+    first = asked if isinstance(asked, str) else None
+    return Results(run_dir, columns, axes, metrics, _in_order(scenario.get("sweep"), axes, named), owned, first)
 
 
-def _in_order(run: RunFolder, axes: Sequence[str], rows: Sequence[ResultRow]) -> tuple[ResultRow, ...]:
+def _in_order(sweep: object, axes: Sequence[str], rows: Sequence[ResultRow]) -> tuple[ResultRow, ...]:
     """The rows in the order of the scenario's sweep, the first axis slowest; values that it does not name come behind
-    the others. As they are where the run has no scenario that can be read.
+    the others. Rows of results.csv stand in the order of texts and numbers, which needs no scenario.
     """
-    places = {axis: values for axis, values in _places_of(run).items() if axis in axes}
+    places = {axis: values for axis, values in _places_of(sweep).items() if axis in axes}
     if not places:
         return tuple(rows)
 
@@ -148,15 +166,19 @@ def _number(text: str) -> float | str:
         return text
 
 
-def _places_of(run: RunFolder) -> dict[str, dict[str | float, int]]:
-    """The places of the values of each axis, by their texts, and by what these are as numbers."""
+def _scenario(run: RunFolder) -> Mapping[str, Any]:
+    """The scenario that was run; empty where none can be read."""
     if not run.resolved.is_file():
         return {}
     try:
         fields = read_value(text_of(run.resolved, "the scenario that was run"))
     except (ScenarioError, UnfitError):
         return {}
-    sweep = fields.get("sweep") if isinstance(fields, dict) else None
+    return fields if isinstance(fields, dict) else {}
+
+
+def _places_of(sweep: object) -> dict[str, dict[str | float, int]]:
+    """The places of the values of each axis, by their texts, and by what these are as numbers."""
     found: dict[str, dict[str | float, int]] = {}
     for axis, spec in sweep.items() if isinstance(sweep, dict) else ():
         values = (spec.get("cases") or spec.get("values") or ()) if isinstance(spec, dict) else ()
@@ -170,20 +192,22 @@ def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> Res
     return ResultRow({**{"_".join(place): row.get(mine.get(place, ""), "") for place in owned}, **row})
 
 
-def _owned(run_dir: Path) -> dict[str, Owned]:
-    """The columns of the workloads of each cell, by its id; cells whose workloads have the same names share them. A
-    plan that cannot be read has none: whoever needs that cell says what is wrong.
+def _owned(run_dir: Path) -> tuple[dict[str, Owned], bool]:
+    """The columns of the workloads of each cell, by its id, and whether some cell has gateways; cells whose workloads
+    have the same names share them. A plan that cannot be read has none: whoever needs that cell says what is wrong.
     """
+    has_gateways = False
     of_cells: dict[str, Owned] = {}
     shapes: dict[tuple[tuple[str | None, str | None], ...], Owned] = {}
     for files in sorted(RunFolder(run_dir).planned_cells(), key=lambda cell: cell.path):
         with suppress(ResultError):
             said = section(json_object(files.plan), "cell")
+            has_gateways |= any(text(one, "kind") in GATEWAYS for one in items(said, "services", dict))
             shape = tuple((text(one, "name"), text(one, "kind")) for one in items(said, "workloads", dict))
             if shape not in shapes:
                 shapes[shape] = columns_by_workload(open_cell(files.path).plan)
             of_cells[text(said, "id") or ""] = shapes[shape]
-    return of_cells
+    return of_cells, has_gateways
 
 
 def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] = ()) -> Summary:
@@ -197,18 +221,8 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     _require(results, by, known, "axis")
     _require(results, metrics, results.names, "metric")
     chosen_by = tuple(by) or results.axes
-    chosen = tuple(metrics) or _telling(results)[:HEADLINE_COUNT]
+    chosen = tuple(metrics) or results.telling[:HEADLINE_COUNT]
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
-
-
-def _telling(results: Results) -> tuple[str, ...]:
-    """The metrics that a reader asks for first."""
-    topologies = {row.get("topology") for row in results.rows}
-    elsewhere = {name for family in families() for name, own in family.of_topology.items() if topologies != {own}}
-    owned = [(metric, column) for (_, metric), columns in results.owned.items() for column in columns]
-    named = {name: [column for metric, column in owned if metric == name] or [name] for name in HEADLINE}
-    columns = dict.fromkeys(column for name, mine in named.items() if name not in elsewhere for column in mine)
-    return tuple(column for column in columns if any(column in row.numbers for row in results.rows))
 
 
 def report(summary: Summary, *, is_narrow: bool = False) -> Report:

@@ -578,6 +578,12 @@ class ScenarioFile(Part):
         "folder bin) are commands, and Python finds modules there, such as those of `pip install --target`.",
         example="drivers",
     )
+    metric: str | None = key(
+        None,
+        says="The column of results.csv that tables, comparisons, points and reports show first. Default: the first "
+        "telling one; user_s where a gateway is in the cell.",
+        example="user_s",
+    )
     checks: tuple[Check, ...] = key(
         (), says="Bounds that the results must keep.", example=[{"metric": "utilization", "at_least": 0.5}]
     )

@@ -20,6 +20,7 @@ from scpslab.cli.tables import as_table, print_summary
 from scpslab.core.errors import ResultError
 from scpslab.core.project import ROOT
 from scpslab.plan.links import LOSS_CAUSES
+from scpslab.runs import RunFolder
 
 
 def printed(run_dir, **choices):
@@ -55,6 +56,26 @@ def test_the_unit_of_a_report_is_shown_first_on_its_own_network_alone(run_dir, t
     summary = summarise(on_topology(run_dir, topology))
     assert summary.metrics == first
     assert tuple(json.loads(report(summary, is_narrow=True).json)["metrics"]) == first
+
+
+@pytest.mark.parametrize(
+    ("told", "first"),
+    [("", "transfer_s"), ("metric: retransmissions\n", "retransmissions"), ("metric: [1]\n", "transfer_s")],
+)
+def test_a_scenario_says_which_metric_is_first(run_dir, told, first):
+    resolved = RunFolder(run_dir).resolved
+    resolved.write_text(f"kind: scenario\n{told}")
+    assert summarise(read_results(run_dir)).metrics[0] == first
+
+
+def test_where_a_gateway_is_in_a_cell_what_users_wait_for_is_first(run_dir):
+    table = collect(run_dir)
+    cell = min((run_dir / "cells").iterdir()) / "plan.json"
+    plan = json.loads(cell.read_text())
+    plan["cell"]["services"] = [{"kind": "gateway", "name": "near"}]
+    cell.write_text(json.dumps(plan))
+    table.touch()
+    assert read_results(run_dir).first == "user_s"
 
 
 def test_the_table_fits_a_terminal_and_names_the_columns_left_out(run_dir):

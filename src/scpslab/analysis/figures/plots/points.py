@@ -17,7 +17,6 @@ from scpslab.analysis.figures.recipe import AxisStyle, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.figures.words import words
 from scpslab.analysis.statistics import Group, ResultRow, group_rows
-from scpslab.analysis.table import HEADLINE
 from scpslab.documents import key
 
 ROW_SHARE = 0.22  # height of a row, as a share of a panel
@@ -66,7 +65,7 @@ class Points(Recipe):
     def _metric(self, source: Source) -> str:
         """The metric to draw: the first that some cell has a value of."""
         results = source.results
-        for name in (self.metric,) if self.metric else (*HEADLINE, *results.metrics):
+        for name in (self.metric,) if self.metric else (*results.telling, *results.metrics):
             if name in results.names and any(name in row.numbers for row in results.rows):
                 return name
         known = ", ".join(results.metrics) or "a workload with metrics"
