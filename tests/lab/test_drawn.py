@@ -12,10 +12,11 @@ from pathlib import Path
 import dpkt
 import pytest
 
-from scpslab.measure.packets import NEVER, read
+from scpslab.analysis.collect import columns_by_workload, measure
+from scpslab.measure.packets import DELIVERED, NEVER, TCP_HEADERS, read
 from scpslab.measure.record import dropped, wire_ns
 from scpslab.runs import CellFiles
-from tests.lab import drawn
+from tests.lab import drawn, second_reader
 from tests.lab.ran import Lab
 
 COUNT, SEED = (
@@ -27,6 +28,11 @@ MILLISECOND_S = 0.001
 IPV4 = 0x0800
 # A time of dpkt's is a float.
 MOMENT_NS = 20_000
+# Captures stamp a packet so much later than the links' programs note it.
+LATE_S = 2e-5
+FILES = ("ftp", "fp")
+# Columns that a record cannot give, which has no options.
+BY_OPTIONS = ("max_advertised_window_bytes",)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +98,8 @@ def recorded_at(cell, node: str, until_ns: float) -> Counter:
 def holds_together(cell, row, said) -> None:
     """What is true of every cell that ended, whatever it is made of."""
     assert all(line["closes"] for line in cell.records("accounting"))
-    known = {"kernel", "lab", *(one["name"] for one in (*said["workloads"], *said["services"]))}
+    planned = cell.plan.cell
+    known = {"kernel", "lab", *(one.name for one in (*planned.workloads, *planned.services))}
     doubled = set()
     for packets in read(CellFiles(cell.folder).packets):
         account = cell.account(packets.direction, packets.link)
@@ -119,6 +126,67 @@ def holds_together(cell, row, said) -> None:
     assert cell.virtual_s <= bounds_s(said) + MILLISECOND_S, (cell.reason, bounds_s(said))
 
 
+def owned(cell) -> dict[str, set[frozenset]]:
+    """The connections in which each owner sends, by the record."""
+    found = {}
+    for packets in read(CellFiles(cell.folder).packets):
+        for flow in packets.flows:
+            if flow.protocol in TCP_HEADERS:
+                ends = ((flow.from_ip, flow.from_port), (flow.to_ip, flow.to_port))
+                found.setdefault(flow.owner, set()).add(frozenset(ends))
+    return found
+
+
+def is_seen_alike(cell, node: str) -> bool:
+    """Whether the record and a capture see the same at a host: all that came was whole and came once, and nothing
+    waited before it was on the wire.
+    """
+    for packets in read(CellFiles(cell.folder).packets):
+        way = cell.record.planned[packets.link, packets.direction]
+        came = packets.arrived_ns != NEVER
+        if way.to == node and (len(packets.duplicates_ns) or (came & ~packets.had(DELIVERED)).any()):
+            return False
+        if way.from_ == node and (wire_ns(packets) != packets.offered_ns).any():
+            return False
+    return True
+
+
+def alike(said, found, **within) -> bool:
+    """Whether two values are the same, or both not there."""
+    return said is found if None in (said, found) else said == pytest.approx(found, **within)
+
+
+def columns_hold(cell, captured) -> None:
+    """Each column that whole captures give is what a second reader finds in them: where there is no record to a digit,
+    by the record where both see the same to what captures' clocks are late.
+    """
+    names = columns_by_workload(cell.plan)
+    recorded, without = measure(cell), measure(captured)
+    workloads = {one.name: one for one in cell.plan.cell.workloads}
+    for name, columns in second_reader.columns_of(captured, owned(cell)).items():
+        mine = workloads[name]
+        hosts = {mine.from_, mine.to}
+        # Two files between the same hosts are not told apart in captures.
+        files = [one for one in workloads.values() if one.kind in FILES and {one.from_, one.to} <= hosts]
+        is_sure = mine.kind not in FILES or len(files) == 1
+        is_alike = all(is_seen_alike(cell, node) for node in hosts)
+        is_whole = without.get(names.get((name, "bytes"), "")) == columns.get("arrived_bytes")
+        for metric in sorted({metric for own, metric in names if own == name} & set(columns)):
+            said, found = without.get(names[name, metric]), columns[metric]
+            if "transfer_" in metric and not is_whole:
+                # Without all of its bytes, its time is the receiving program's.
+                continue
+            if metric.startswith("congestion") and not is_alike:
+                # What a generator offers its host's queue drops.
+                continue
+            is_same = alike(said, found, rel=1e-6, abs=1e-8)
+            assert is_same or (said is None and not is_sure), (name, metric, said, found)
+            if is_alike and metric not in BY_OPTIONS:
+                said = recorded.get(names[name, metric])
+                within = {"abs": LATE_S} if metric.endswith("_s") else {"rel": 1e-6}
+                assert alike(said, found, **within), (name, metric, said, found)
+
+
 @pytest.mark.smoke
 @pytest.mark.parametrize("number", range(5))
 def test_a_small_drawn_scenario_is_explained_and_gives_the_same_again(number, tmp_path: Path, table):
@@ -139,5 +207,9 @@ def held(path: Path, said, tmp_path: Path) -> Iterable[str]:
         assert cell.status != "failed" or any(words in cell.reason for words in SAID), cell.reason
         if cell.status != "failed":
             holds_together(cell, rows[cell.id], said)
-    assert files_of(lab(path, "packets=off")) == files_of(ran)
+    bare = lab(path, "packets=off")
+    assert files_of(bare) == files_of(ran)
+    for cell, captured in zip(ran.cells, bare.cells, strict=True):
+        if cell.status != "failed":
+            columns_hold(cell, captured)
     return drawn.reached(said)
