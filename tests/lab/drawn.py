@@ -186,7 +186,7 @@ def _said(draw: Draw, most_workloads: int) -> dict[str, Any]:
         "hosts": {name: draw.choice(stacks) for name in hosts if draw.random() < 0.6},
         "workloads": [_workload(draw, number, hosts) for number in range(draw.randint(1, most_workloads))],
         "seed": draw.randrange(1, 10**6),
-        "limits": {"lab_time": "300 s", "wall_time": "240 s"},
+        "limits": {"lab_time": "3000 s", "wall_time": "240 s"},
     }
     if draw.random() < 0.5:
         said["events"] = [_event(draw, draw.choice(network.links)) for _ in range(draw.randint(1, 4))]

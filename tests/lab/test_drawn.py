@@ -6,13 +6,13 @@
 import ipaddress
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 import dpkt
 import pytest
 
-from scpslab.analysis.collect import columns_by_workload, measure
+from scpslab.analysis.collect import columns_by_workload, columns_of, measure
 from scpslab.measure.packets import DELIVERED, NEVER, TCP_HEADERS, read
 from scpslab.measure.record import dropped, wire_ns
 from scpslab.runs import CellFiles
@@ -30,6 +30,8 @@ IPV4 = 0x0800
 MOMENT_NS = 20_000
 # Captures stamp a packet so much later than the links' programs note it.
 LATE_S = 2e-5
+# So much later a link without a rate notes that a packet is on the wire.
+PROMPT_NS = 10_000
 FILES = ("ftp", "fp")
 # Columns that a record cannot give, which has no options.
 BY_OPTIONS = ("max_advertised_window_bytes",)
@@ -123,7 +125,15 @@ def holds_together(cell, row, said) -> None:
         assert value.lower() not in ("nan", "inf", "-inf"), column
         if column.endswith("utilization") and value:
             assert 0 <= float(value) <= 1 + 1e-9, (column, value)
-    assert cell.virtual_s <= bounds_s(said) + MILLISECOND_S, (cell.reason, bounds_s(said))
+    if cell.status == "completed":
+        empty = {column for column in columns_of([cell.plan]) if not row[column]}
+        assert empty == {
+            name for part in row["unmeasured"].split("; ") for name in part.partition(": ")[0].split(", ") if name
+        }
+    # A lost echo is waited for as long as full queues on its way can take.
+    pings = [cell.lines(one.name, event="summary") for one in planned.workloads if one.kind == "ping"]
+    is_answered = all(told and told[0]["received"] == told[0]["sent"] for told in pings)
+    assert not is_answered or cell.virtual_s <= bounds_s(said) + MILLISECOND_S, (cell.reason, bounds_s(said))
 
 
 def owned(cell) -> dict[str, set[frozenset]]:
@@ -137,18 +147,20 @@ def owned(cell) -> dict[str, set[frozenset]]:
     return found
 
 
-def is_seen_alike(cell, node: str) -> bool:
-    """Whether the record and a capture see the same at a host: all that came was whole and came once, and nothing
-    waited before it was on the wire.
+def seen_alike(cell, node: str) -> tuple[bool, bool, bool]:
+    """Whether all that came to a host was whole and came once, so that captures and the record see the same of it;
+    whether its own queue dropped nothing; and whether nothing that it sent waited.
     """
+    is_whole = is_kept = is_prompt = True
     for packets in read(CellFiles(cell.folder).packets):
         way = cell.record.planned[packets.link, packets.direction]
         came = packets.arrived_ns != NEVER
-        if way.to == node and (len(packets.duplicates_ns) or (came & ~packets.had(DELIVERED)).any()):
-            return False
-        if way.from_ == node and (wire_ns(packets) != packets.offered_ns).any():
-            return False
-    return True
+        if way.to == node:
+            is_whole &= not len(packets.duplicates_ns) and not (came & ~packets.had(DELIVERED)).any()
+        if way.from_ == node:
+            is_kept &= not dropped(packets, way).any()
+            is_prompt &= (wire_ns(packets) - packets.offered_ns < PROMPT_NS).all()
+    return bool(is_whole), bool(is_kept), bool(is_prompt)
 
 
 def alike(said, found, **within) -> bool:
@@ -156,9 +168,9 @@ def alike(said, found, **within) -> bool:
     return said is found if None in (said, found) else said == pytest.approx(found, **within)
 
 
-def columns_hold(cell, captured) -> None:
+def columns_hold(cell, captured) -> Iterator[str]:
     """Each column that whole captures give is what a second reader finds in them: where there is no record to a digit,
-    by the record where both see the same to what captures' clocks are late.
+    by the record where both see the same to what captures' clocks are late. Says which columns.
     """
     names = columns_by_workload(cell.plan)
     recorded, without = measure(cell), measure(captured)
@@ -169,22 +181,25 @@ def columns_hold(cell, captured) -> None:
         # Two files between the same hosts are not told apart in captures.
         files = [one for one in workloads.values() if one.kind in FILES and {one.from_, one.to} <= hosts]
         is_sure = mine.kind not in FILES or len(files) == 1
-        is_alike = all(is_seen_alike(cell, node) for node in hosts)
+        seen = {node: seen_alike(cell, node) for node in hosts}
+        is_alike = all(map(all, seen.values()))
         is_whole = without.get(names.get((name, "bytes"), "")) == columns.get("arrived_bytes")
         for metric in sorted({metric for own, metric in names if own == name} & set(columns)):
             said, found = without.get(names[name, metric]), columns[metric]
             if "transfer_" in metric and not is_whole:
                 # Without all of its bytes, its time is the receiving program's.
                 continue
-            if metric.startswith("congestion") and not is_alike:
-                # What a generator offers its host's queue drops.
+            if metric.startswith("congestion") and (not seen[mine.from_][1] or found == 0):
+                # What a generator offers its host's queue drops; one that never began says nothing.
                 continue
             is_same = alike(said, found, rel=1e-6, abs=1e-8)
             assert is_same or (said is None and not is_sure), (name, metric, said, found)
-            if is_alike and metric not in BY_OPTIONS:
+            yield f"column {mine.kind} {metric} {'empty' if said is None else 'read twice'}"
+            if (metric.startswith("wire_") and seen[mine.from_][0]) or (is_alike and metric not in BY_OPTIONS):
                 said = recorded.get(names[name, metric])
                 within = {"abs": LATE_S} if metric.endswith("_s") else {"rel": 1e-6}
                 assert alike(said, found, **within), (name, metric, said, found)
+                yield f"column {mine.kind} {metric} of the record"
 
 
 @pytest.mark.smoke
@@ -198,7 +213,7 @@ def test_a_drawn_scenario_is_explained_and_gives_the_same_again(number, tmp_path
     table.update(held(*drawn.scenario(SEED, number, tmp_path / "scenario"), tmp_path))
 
 
-def held(path: Path, said, tmp_path: Path) -> Iterable[str]:
+def held(path: Path, said, tmp_path: Path) -> Iterator[str]:
     """Runs a scenario twice, without a record then, which changes no other byte; says what it reaches."""
     lab = Lab(tmp_path)
     ran = lab(path)
@@ -209,7 +224,7 @@ def held(path: Path, said, tmp_path: Path) -> Iterable[str]:
             holds_together(cell, rows[cell.id], said)
     bare = lab(path, "packets=off")
     assert files_of(bare) == files_of(ran)
+    yield from drawn.reached(said)
     for cell, captured in zip(ran.cells, bare.cells, strict=True):
         if cell.status != "failed":
-            columns_hold(cell, captured)
-    return drawn.reached(said)
+            yield from columns_hold(cell, captured)

@@ -138,7 +138,7 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         for one in (*model.workloads, *(model.events or ()))
     ):
         found = "nothing that the cell waits for: it would end before it begins"
-        yield Problem(("workloads",), found, "a workload that is required, or an event", "Leave required out.")
+        yield Problem(("workloads",), found, "a workload that is required, or an event", "Add one, or leave required out.")
     for name in model.hosts:
         yield from _unknown(("hosts", name), name, network.hosts)
     routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]

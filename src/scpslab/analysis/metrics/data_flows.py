@@ -194,7 +194,7 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
-def own_connections(cell: RunCell, workload: Transfer, view: View) -> tuple[list[Connection], bool]:
+def own_connections(cell: RunCell, workload: Any, view: View) -> tuple[list[Connection], bool]:
     """A workload's connections in a view, and whether they surely are: by their owner in the record of packets, else
     those between the ends of the one to its port that go to no other's port, where no other's go anywhere.
     """

@@ -6,26 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scpslab.analysis.metrics.base import (
-    Family,
-    JsonObject,
-    Subject,
-    Values,
-    columns,
-    count,
-    items,
-    number,
-    unknown,
-    unrecorded,
-)
-from scpslab.analysis.metrics.data_flows import (
-    DATA_FLOWS,
-    EMPTY_OF_A_FILE,
-    OF_A_FILE,
-    FileConnection,
-    measure_capture,
-    own_connections,
-)
+from scpslab.analysis.metrics import base, data_flows
+from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, EMPTY_OF_A_FILE, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
@@ -106,11 +89,11 @@ def _wire(subject: Subject[Fp]) -> Values:
     workload = subject.workload
     view = subject.cell.view(workload.from_, behind_queue=True)
     if view is None:
-        return unknown(WIRE, unrecorded(workload.from_))
-    mine, is_sure = own_connections(subject.cell, workload, view)
+        return base.unknown(WIRE, base.unrecorded(workload.from_))
+    mine, is_sure = data_flows.own_connections(subject.cell, workload, view)
     control = next((one for one in mine if one.server_port == workload.port), None)
     if control is None or not is_sure:
-        return unknown(WIRE, "no connections that are surely all of it were seen at the sending host")
+        return base.unknown(WIRE, "no connections that are surely all of it were seen at the sending host")
     source = control.client_ip if workload.opener == workload.from_ else control.server_ip
     sent = [(one.ip_bytes, one.from_client == (one.client_ip == source)) for one in mine]
     ways = zip(WIRE, (True, False), strict=True)

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from scpslab.analysis.metrics.base import (
-    Family,
-    Subject,
-    Unknown,
-    Values,
-    columns,
-    count,
-    number,
-    section,
-    unknown,
-    unrecorded,
-)
+from scpslab.analysis.metrics import base
+from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OwnConnection
 from scpslab.measure.connections import UDP, Connection
 from scpslab.measure.traces import flow_of, new_bytes
@@ -49,7 +39,7 @@ def measure(subject: Subject[Iperf3]) -> Values:
     end = section(section(subject.line("iperf3"), "result"), "end")
     received = section(end, "sum_received") or section(end, "sum")
     if not count(received, "bytes"):
-        return unknown(EMPTY, "the flow was cut off before its end, when iperf3 counts") | _seen(subject)
+        return base.unknown(EMPTY, "the flow was cut off before its end, when iperf3 counts") | _seen(subject)
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
     gateway = subject.cell.plan.cell.gateway_of(sender) if workload.udp_rate_bps is None else None
@@ -71,7 +61,7 @@ def _seen(subject: Subject[Iperf3]) -> Values:
     node = workload.from_ if workload.reverse else workload.to
     view = subject.cell.view(node)
     if view is None:
-        return unknown(SEEN, f"its flow was cut off, and {unrecorded(node)}")
+        return base.unknown(SEEN, f"its flow was cut off, and {base.unrecorded(node)}")
     if workload.udp_rate_bps is None:
         # The first connection is the one for control.
         mine = [one for one in view.connections if (one.server_ip, one.server_port) == (workload.to_ip, workload.port)]
@@ -84,9 +74,9 @@ def _seen(subject: Subject[Iperf3]) -> Values:
         is_data = (packets.protocol == UDP) & (port == workload.port)
         arrived_bytes, t_s = int(packets.payload_bytes[is_data].sum()), view.t_s[is_data]
     if len(t_s) < LEAST_PACKETS:
-        return unknown(SEEN, f"its flow was cut off before two of its packets had come to {node}")
+        return base.unknown(SEEN, f"its flow was cut off before two of its packets had come to {node}")
     transfer_s = float(t_s[-1] - t_s[0])
-    rate = arrived_bytes * 8 / transfer_s if transfer_s else Unknown("all of its packets came at once")
+    rate = arrived_bytes * 8 / transfer_s if transfer_s else base.Unknown("all of its packets came at once")
     return {"bytes": arrived_bytes, "transfer_s": transfer_s, "goodput_bps": rate}
 
 
