@@ -359,9 +359,10 @@ def whole_captures(cell: Cell) -> dict[str, list[Packet]]:
     return {probe.captured_node: packets_of(cell.capture_file(probe.name), epoch_ns) for probe in probes}
 
 
-def columns_of(cell: Cell, owned: Mapping[str, Collection[Ends]]) -> dict[str, Columns]:
-    """Each workload's columns as whole captures give them; `owned`: the connections of each owner, by the record."""
-    seen = whole_captures(cell)
+def columns_of(
+    cell: Cell, seen: Mapping[str, list[Packet]], owned: Mapping[str, Collection[Ends]]
+) -> dict[str, Columns]:
+    """Each workload's columns from the packets that hosts saw; `owned`: the connections of each owner, by the record."""
     found: dict[str, Columns] = {}
     for workload in cell.plan.cell.workloads:
         mine = [connections(seen.get(node, ())) for node in (workload.from_, workload.to)]
