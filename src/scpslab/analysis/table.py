@@ -273,7 +273,8 @@ def _notes(summary: Summary) -> list[str]:
         for name in names.split(", ")
         if name in summary.metrics
     )
-    notes += [f"{name} is empty in {count} x: {why}." for (name, why), count in missing.most_common(5)]
+    of = f"of {sum(row.has_completed for row in rows)} completed cells"
+    notes += [f"{name} is empty in {count} {of}: {why}." for (name, why), count in missing.most_common(5)]
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
         notes.append(
