@@ -156,7 +156,7 @@ def _workload(draw: Draw, number: int, hosts: list[str]) -> dict[str, Any]:
     if kind != "ping":
         said["port"] = 7000 + 10 * number
     if kind != "background":
-        said["required"] = draw.random() < 0.8
+        said["required"] = draw.random() < 0.5
     return said
 
 
@@ -186,15 +186,15 @@ def _said(draw: Draw, most_workloads: int) -> dict[str, Any]:
         "hosts": {name: draw.choice(stacks) for name in hosts if draw.random() < 0.6},
         "workloads": [_workload(draw, number, hosts) for number in range(draw.randint(1, most_workloads))],
         "seed": draw.randrange(1, 10**6),
-        "limits": {"lab_time": "300 s", "wall_time": "240 s"},
+        "limits": {"lab_time": "3000 s", "wall_time": "240 s"},
     }
     if draw.random() < 0.5:
         said["events"] = [_event(draw, draw.choice(network.links)) for _ in range(draw.randint(1, 4))]
-    if draw.random() < 0.5:
-        probes = [
-            {"kind": "capture", "node": name, "name": f"c{name}"} for name in draw.sample(hosts, draw.randint(1, 2))
-        ]
-        if draw.random() < 0.3:
+    if draw.random() < 0.8:
+        ends = [workload[end] for workload in said["workloads"] for end in ("from", "to")]
+        chosen = dict.fromkeys(ends) if draw.random() < 0.7 else draw.sample(hosts, draw.randint(1, 2))
+        probes = [{"kind": "capture", "node": name, "name": f"c{name}"} for name in chosen]
+        if draw.random() < 0.2:
             probes[0]["filter"] = draw.choice(["tcp", "udp and greater 200"])
         said["probes"] = probes
     said["services"] = [*GATEWAYS] if topology == "gateway" and draw.random() < 0.8 else []

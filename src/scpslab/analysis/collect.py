@@ -1,7 +1,8 @@
 """results.csv: one row per cell, rebuilt from plans, records and captures to the same bytes every time.
 
-Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, reason, then the metrics in the order
-of their families. A cell that did not complete keeps its row with empty metrics: it is counted, never averaged in.
+Columns: scenario, topology, cell, every swept axis, stack, repeat, seed, status, unmeasured, reason, then the metrics
+in the order of their families. A cell that did not complete keeps its row with empty metrics: it is counted, never
+averaged in.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from scpslab.analysis.metrics.base import Family, MetricColumn, Subject, Value
+from scpslab.analysis.metrics.base import Family, MetricColumn, Subject, Unknown, Value
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.metrics.families import families, of_plans
 from scpslab.analysis.output import csv_text
@@ -24,7 +25,7 @@ from scpslab.plan.workloads import Traffic
 from scpslab.runs import RunFolder
 
 BEFORE_AXES = ("scenario", "topology", "cell")
-AFTER_AXES = ("stack", "repeat", "seed", "status", "reason")
+AFTER_AXES = ("stack", "repeat", "seed", "status", "unmeasured", "reason")
 # Of these, an axis may be called stack alone.
 OWN_COLUMNS = frozenset((*BEFORE_AXES, *AFTER_AXES)) - {"stack"}
 DEFAULT_DECIMALS = 9
@@ -120,17 +121,28 @@ def rows_as_csv(rows_of_cells: Iterable[Row], warn: Callable[[str], None] = lamb
 
 
 def measure(cell: RunCell) -> dict[str, Value]:
-    """All metrics of one cell by column name, of packets that are read once."""
+    """All metrics of one cell by column name, of packets that are read once; `unmeasured`: why others have no value."""
     cell = replace(cell, views={})
     values: dict[str, Value] = {}
+    without: dict[str, list[str]] = {}
+
+    def take(name: str, value: Value, otherwise: str) -> None:
+        value = Unknown(otherwise) if value is None else value
+        if isinstance(value, Unknown):
+            without.setdefault(value, []).append(name)
+        else:
+            values[name] = value
+
     names = columns_by_workload(cell.plan)
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
-        for metric, value in family.measure(subjects[workload.name]).items():
-            values[names[workload.name, metric]] = value
+        found, unsaid = family.measure(subjects[workload.name]), f"the record of {workload.name} does not say it"
+        for name in (column.name for column in family.columns):
+            take(names[workload.name, name], found.get(name), family.empty.get(name, unsaid))
     for of_plan in of_plans():
-        values |= of_plan.measure(cell)
-    return values
+        for name, value in of_plan.measure(cell).items():
+            take(name, value, "no record says it")
+    return values | {"unmeasured": "; ".join(f"{', '.join(columns)}: {why}" for why, columns in without.items())}
 
 
 def _identity(cell: RunCell) -> dict[str, Value]:

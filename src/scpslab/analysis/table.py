@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -326,9 +327,15 @@ def _notes(summary: Summary) -> list[str]:
             label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
             reasons[label] = reasons.get(label, 0) + 1
     notes += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
-    timed = [row for row in rows if row.has_completed and "transfer_s" in row.numbers]
-    if "goodput_bps" in summary.results.metrics and any("goodput_bps" not in row.numbers for row in timed):
-        notes.append("goodput_bps is empty where a transfer has too few segments for a rate (docs/columns.md).")
+    missing = Counter(
+        (name, why)
+        for row in rows
+        for names, _, why in (part.partition(": ") for part in row.get("unmeasured", "").split("; "))
+        for name in names.split(", ")
+        if name in summary.metrics
+    )
+    of = f"of {sum(row.has_completed for row in rows)} completed cells"
+    notes += [f"{name} is empty in {count} {of}: {why}." for (name, why), count in missing.most_common(5)]
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
         notes.append(

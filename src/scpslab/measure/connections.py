@@ -87,6 +87,11 @@ class Connection:
     sack_right: Ints
     is_window_scale_known: bool
 
+    @property
+    def ends(self) -> frozenset[tuple[str, int]]:
+        """Address and port of both sides."""
+        return frozenset(((self.client_ip, self.client_port), (self.server_ip, self.server_port)))
+
 
 def has_tcp_header(protocol: Ints) -> Bools:
     """Which packets have the header of TCP: SCPS-TP that is not compressed has it too (CCSDS 714.0-B-2)."""

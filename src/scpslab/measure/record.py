@@ -31,6 +31,14 @@ class Record:
         """Whether a node is at a link whose packets are recorded."""
         return any(node in (way.from_, way.to) for place, way in self.planned.items() if place in self.by_place)
 
+    def connections_of(self, owner: str) -> frozenset[frozenset[tuple[str, int]]]:
+        """Both ends of each connection of TCP or SCPS-TP in which an owner sends."""
+        flows = (flow for packets in self.by_place.values() for flow in packets.flows if flow.owner == owner)
+        ends = (
+            ((one.from_ip, one.from_port), (one.to_ip, one.to_port)) for one in flows if one.protocol in TCP_HEADERS
+        )
+        return frozenset(map(frozenset, ends))
+
     def seen_at(self, node: str, *, behind_queue: bool = False) -> Seen:
         """What a node saw on its links: what arrived unharmed, and what it sent, where it left its sockets; with
         `behind_queue`, what its own queues let pass, when it was on the wire. Times since the epoch.

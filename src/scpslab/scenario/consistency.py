@@ -133,6 +133,15 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
     if not model.workloads and not model.events:
         expected = "something that generates traffic"
         yield Problem(("workloads",), "neither workloads nor events", expected, "Add one of them.")
+    elif not any(
+        getattr(one, "required", isinstance(one, LinkStep | ServiceStep))
+        for one in (*model.workloads, *(model.events or ()))
+    ):
+        found, expected = (
+            "nothing that the cell waits for: it would end before it begins",
+            "a required one, or an event",
+        )
+        yield Problem(("workloads",), found, expected, "Add one, or leave required out.")
     for name in model.hosts:
         yield from _unknown(("hosts", name), name, network.hosts)
     routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]

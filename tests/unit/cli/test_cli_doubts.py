@@ -12,6 +12,7 @@ MARKING = f"{QUEUE}={{discipline: codel, ecn: true, codel_target: 20 ms}}"
 FOREIGN_KEY = f"{QUEUE}.red_min=9 kB"
 OTHER_MODEL = f"{ERRORS}={{ber: 1.0e-5, mean_gap_in_burst: 5}}"
 ENDS = "name: transfer, from: far, to: sink"
+OTHER = "name: other, from: far, to: sink"
 # With one of these beside it, a point of the sweep or another host uses the word.
 MOVES = f"later: {{workloads.transfer.start: 2 s}}, first: {{{DATA}.delay_table: [{{at: 0 s, delay: 9 ms}}]}}"
 USED = [
@@ -20,7 +21,7 @@ USED = [
     (f"{DATA}.delay=5 ms", f"sweep={{moves: {{cases: {{{MOVES}}}}}}}"),
     ("links.hop.forward.queue.discipline=red", "hosts={far: {stack: scps}, sink: {stack: scps}}"),
     (f"workloads=[{{kind: ping, count: 3600, {ENDS}}}]", "limits.lab_time=3601 s"),
-    (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}]",),
+    (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}, {{kind: ping, {OTHER}, count: 1}}]",),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
     (MARKING, "hosts={far: {congestion_control: dctcp}, sink: {congestion_control: dctcp}}"),
 ]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scpslab.analysis.collect import measure
-from scpslab.analysis.metrics.base import Subject
+from scpslab.analysis.metrics.base import Subject, Unknown
 from scpslab.analysis.metrics.data_flows import data_connection
 from scpslab.analysis.run import View, open_cell
 from scpslab.measure.connections import SYN, split_connections
@@ -158,32 +158,40 @@ def test_the_queue_is_known_at_every_change():
     assert time_average(t_s, depth, 0.0, 0.04) == pytest.approx(1040 * (5 + 2 * 5 + 10 + 10) / 40)
 
 
-def file_of(number: int, segments: int, port: int) -> list[Line]:
+def file_of(number: int, segments: int, port: int, to: str = "10.0.0.2", owner: str = "unknown") -> list[Line]:
     """A server sends a file from port 20, from ms `number` on."""
-    flow = tcp(("10.0.0.1", 20), ("10.0.0.2", port))
+    flow = replace(tcp(("10.0.0.1", 20), (to, port)), owner=owner)
     lines = [data(number + segment, segment) for segment in range(segments)]
     return [replace(line, flow=flow) for line in lines]
 
 
 def test_a_file_s_data_connection_is_no_other_workload_s():
-    """A bulk transfer has a port; of two files, that of the right size counts, and none where both could be it."""
+    """A bulk transfer has a port, and other hosts have other addresses; of two files, that of the right size counts, and
+    none where both could be it. A record that knows owners tells them apart.
+    """
     bulk = SimpleNamespace(name="big", kind="bulk", port=5001, from_="h1", to="h2")
     small, large, same = (
         SimpleNamespace(name=name, kind="ftp", port=21, from_="h1", to="h2") for name in ("small", "large", "same")
     )
-    lines = [data(500 + number, number) for number in range(30)] + file_of(1000, 5, 40_001) + file_of(2000, 9, 40_002)
+    control = replace(syn(0), flow=tcp(("10.0.0.2", 39_000), ("10.0.0.1", 21)))
+    opened = replace(syn(1), flow=tcp(("10.0.0.1", 20), ("10.0.0.2", 40_009)))
+    lines = [control, *(data(500 + number, number) for number in range(30)), *file_of(700, 20, 40_000, "10.0.0.3")]
+    lines += [*file_of(1000, 5, 40_001, owner="small"), *file_of(2000, 9, 40_002, owner="large")]
     view = View(record_of(lines).seen_at("h1"), 0)
 
-    def bytes_of(file, others, arrived_bytes):
-        cell = SimpleNamespace(plan=SimpleNamespace(cell=SimpleNamespace(workloads=[file, *others])))
-        found = data_connection(cell, file, view, arrived_bytes)
+    def bytes_of(file, others, arrived_bytes, record=None):
+        plan = SimpleNamespace(cell=SimpleNamespace(workloads=[file, *others]))
+        found = data_connection(SimpleNamespace(plan=plan, record=record), file, view, arrived_bytes)
         return found and int(found.payload_bytes.sum())
 
     assert bytes_of(small, [bulk], 5000) == 9000
     assert [bytes_of(small, [bulk, large], size) for size in (5000, 9000, 7000)] == [5000, 9000, None]
-    lines += file_of(3000, 5, 40_003)
+    lines += file_of(3000, 5, 40_003, owner="same")
     view = View(record_of(lines).seen_at("h1"), 0)
     assert bytes_of(small, [bulk, same], 5000) is None
+    assert bytes_of(small, [bulk, same], None, record_of(lines)) == 5000
+    view = View(record_of([control, opened]).seen_at("h1"), 0)
+    assert bytes_of(small, [], 0) is None
 
 
 def test_what_a_cut_off_flow_moved_is_counted_from_its_packets():
@@ -200,7 +208,8 @@ def test_what_a_cut_off_flow_moved_is_counted_from_its_packets():
             view=lambda node: View(record.seen_at(node), 0),
             records=lambda _: [{"event": "iperf3", "result": result}],
         )
-        return iperf3.measure(Subject(cell, workload))
+        found = iperf3.measure(Subject(cell, workload))
+        return {name: value for name, value in found.items() if not isinstance(value, Unknown)}
 
     cut_off = {"end": {"sum_received": {"bytes": 0, "seconds": 0, "bits_per_second": 0}}, "error": "interrupt"}
     expected = {"bytes": 4000, "transfer_s": pytest.approx(4.0), "goodput_bps": pytest.approx(8000.0)}

@@ -63,6 +63,13 @@ def test_a_window_limits_the_final_rate_and_slow_start_its_beginning(row):
     assert float(found["peak_rate_bps"]) >= float(found["final_rate_bps"])
 
 
+def test_one_segment_is_acknowledged_in_the_second_half_of_its_time(row):
+    """Nothing is in the first: all of it in half a round trip of 0.53 s and one packet's time."""
+    found = row(total_bytes=1000)
+    round_trip_s = 0.53 + 1056 * 8 / 2e6
+    assert float(found["final_rate_bps"]) == pytest.approx(2 * 8000 / round_trip_s, rel=0.01)
+
+
 def test_a_loss_is_repaired_after_a_round_trip(row):
     """Three duplicates come with the three packets behind the lost one: a round trip and three packet times at most."""
     found = row(losses=[40])

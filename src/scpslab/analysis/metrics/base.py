@@ -5,7 +5,7 @@ docs/columns.md says what each column means. A column's name ends with its unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
@@ -25,6 +25,12 @@ Records: TypeAlias = Callable[[str], list[JsonObject]]
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
+class Unknown(str):
+    """Why a column has no value."""
+
+    __slots__ = ()
+
+
 class MetricColumn(NamedTuple):
     """A column of results.csv. `decimals` is how a float is written (None: whole numbers and words)."""
 
@@ -35,6 +41,11 @@ class MetricColumn(NamedTuple):
 def columns(decimals: Mapping[str, int | None]) -> tuple[MetricColumn, ...]:
     """Columns by name, each with its decimals, in this order."""
     return tuple(MetricColumn(name, digits) for name, digits in decimals.items())
+
+
+def unknown(names: Iterable[str], why: str) -> Values:
+    """Columns that have no value, all for one reason."""
+    return dict.fromkeys(names, Unknown(why))
 
 
 @dataclass(frozen=True)
@@ -58,14 +69,18 @@ class Subject(Generic[Planned_co]):
         view = self.cell.view(node, behind_queue=behind_queue)
         return view.connection(cast("Transfer", self.workload)) if view else None
 
+    def unseen(self, node: str) -> str:
+        """Why it has no connection as a node saw it."""
+        seen = self.cell.view(node) is not None
+        return f"no connection of {self.workload.name} was seen at {node}" if seen else unrecorded(node)
+
     def rates(self, size_bytes: int | None, transfer_s: Value, start_s: float | None) -> Values:
         """Goodput and utilization, of a transfer that took time from `start_s` on (since the epoch; None: unknown)."""
         if not size_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
-            return {}
-        values: Values = {"goodput_bps": size_bytes * 8 / transfer_s}
-        if rate_bps := self.rate_bps(transfer_s, start_s):
-            values["utilization"] = size_bytes * 8 / (transfer_s * rate_bps)
-        return values
+            return unknown(("goodput_bps", "utilization"), "no bytes arrived, or the time that they took is not known")
+        rate_bps = self.rate_bps(transfer_s, start_s)
+        used = size_bytes * 8 / (transfer_s * rate_bps) if rate_bps else Unknown("the rate of no hop is known")
+        return {"goodput_bps": size_bytes * 8 / transfer_s, "utilization": used}
 
     def rate_bps(self, transfer_s: float, start_s: float | None) -> float | None:
         """What the slowest hop offers over that time."""
@@ -75,7 +90,8 @@ class Subject(Generic[Planned_co]):
 
 @dataclass(frozen=True)
 class Family(Generic[Planned_co]):
-    """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know it leaves out.
+    """Metrics of a kind of workload. `measure` returns values by column name; what it cannot know is None or left out,
+    for the reason in `empty`, or Unknown; without a reason it is what the workload's record does not say.
 
     `of_topology`: columns in the unit of a paper, which say something to readers of that paper alone, and its topology.
     """
@@ -83,6 +99,7 @@ class Family(Generic[Planned_co]):
     columns: tuple[MetricColumn, ...]
     measure: Callable[[Subject[Planned_co]], Values]
     of_topology: Mapping[str, str] = field(default_factory=dict)
+    empty: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +129,11 @@ OF_SERVICES: Registry[PlanFamily] = Registry("services", "metrics")
 def event(records: Records, name: str, word: str) -> JsonObject:
     """The line of an event in a record, the last of several; empty without one."""
     return next((line for line in reversed(records(name)) if line.get("event") == word), {})
+
+
+def unrecorded(node: str) -> str:
+    """Why the packets at a node are not known."""
+    return f"no record of packets has {node}, and no capture has all of its packets"
 
 
 def elapsed(start_s: float | None, end_s: float | None) -> float | None:

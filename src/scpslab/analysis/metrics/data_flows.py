@@ -11,7 +11,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, number
+from scpslab.analysis.metrics.base import Family, Subject, Values, number, unknown, unrecorded
 from scpslab.analysis.run import RunCell, Transfer, View
 from scpslab.analysis.viewpoints import queue_probe
 from scpslab.core.kinds import Registry
@@ -141,6 +141,20 @@ OF_A_FILE: dict[str, int | None] = {
 }
 
 
+# Columns of a file's packets, by the host that they need to be seen at; both for the last.
+AT_RECEIVER = ("capture_transfer_s", "ack_bytes", "handshake_rtt_s")
+AT_SENDER = ("data_retransmissions", "rtt_min_s", "wire_rtt_min_s", "handshake_rtt_s")
+# Why columns of a file's packets are empty.
+NO_TRIP = "no acknowledgement of the data connection could be timed against one packet"
+EMPTY_OF_A_FILE = {
+    "capture_transfer_s": "no data connection that surely carried the whole file was seen at the receiving host",
+    "data_retransmissions": "no connection that is surely the file's was seen at the sending host",
+    "ack_bytes": "the receiving host sent nothing that only acknowledges, on a connection that is surely the file's",
+    **dict.fromkeys(("rtt_min_s", "wire_rtt_min_s"), NO_TRIP),
+    "handshake_rtt_s": "the opening of the data connection was not seen at both hosts, or a SYN was sent again",
+}
+
+
 def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> Values:
     """Values by column name from the data connection as both hosts saw it; `arrived_bytes` of the file, which one
     connection must have carried for its time to be that of the transfer.
@@ -148,6 +162,8 @@ def measure_capture(subject: Subject[Any], arrived_bytes: int | None) -> Values:
     values: Values = {}
     cell, workload = subject.cell, subject.workload
     views = [cell.view(node) for node in (workload.to, workload.from_)]
+    for node, view, names in zip((workload.to, workload.from_), views, (AT_RECEIVER, AT_SENDER), strict=True):
+        values |= unknown(() if view else names, unrecorded(node))
     received, sent = (data_connection(cell, workload, view, arrived_bytes) if view else None for view in views)
     if received is not None:
         flow = flow_of(received, from_client=client_sends(received))
@@ -178,20 +194,35 @@ def _handshake_rtt_s(at_client: Connection) -> float | None:
     return float(answered[0] - asked[0]) if len(asked) == 1 and len(answered) else None
 
 
-def data_connection(
-    cell: RunCell, workload: Transfer, view: View, arrived_bytes: int | None = None
-) -> Connection | None:
-    """The connection between a workload's hosts with the most payload that goes to no port of a workload's; where
-    another one's may be meant, it must have carried just the bytes of the file, and be the only one. None without it.
+def own_connections(cell: RunCell, workload: Any, view: View) -> tuple[list[Connection], bool]:
+    """A workload's connections in a view, and whether they surely are: by their owner in the record of packets, else
+    those between the ends of the one to its port that go to no other's port, where no other's go anywhere.
     """
+    owned = cell.record.connections_of(workload.name) if cell.record else frozenset()
+    if owned:
+        return [one for one in view.connections if one.ends in owned], True
     others = [other for other in cell.plan.cell.workloads if other.name != workload.name]
-    ports = {getattr(other, "port", None) for other in (workload, *others)}
     hosts = (workload.from_, workload.to)
     may_be_another = any(
         not DATA_FLOWS[other.kind].has_own_port and other.from_ in hosts and other.to in hosts for other in others
     )
+    ports = {getattr(other, "port", None) for other in others}
+    ends = next(({*dict(one.ends)} for one in view.connections if one.server_port == workload.port), None)
     found = [one for one in view.connections if not ports & {one.server_port, one.client_port}]
-    if may_be_another:
+    return [one for one in found if {*dict(one.ends)} == ends], not may_be_another
+
+
+def data_connection(
+    cell: RunCell, workload: Transfer, view: View, arrived_bytes: int | None = None
+) -> Connection | None:
+    """Of a file protocol's connections the one with the most payload, the one for control aside; where these are not
+    sure, it must have carried just the bytes of the file, and be the only one. None without it.
+    """
+    found, is_sure = own_connections(cell, workload, view)
+    ports = ((one, (one.server_port, one.client_port)) for one in found)
+    # Without data nobody knows which side would have sent them.
+    found = [one for one, both in ports if workload.port not in both and one.payload_bytes.any()]
+    if not is_sure:
         found = [one for one in found if flow_of(one, from_client=client_sends(one)).total_bytes == arrived_bytes]
         return found[0] if len(found) == 1 else None
     return max(found, key=lambda connection: int(connection.payload_bytes.sum()), default=None)

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from scpslab.analysis.metrics import data_flows
+from scpslab.analysis.metrics import base, data_flows
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
 from scpslab.analysis.run import RunCell, Transfer
 from scpslab.analysis.viewpoints import bottleneck
@@ -21,6 +21,8 @@ from scpslab.plan.paths import Hop
 from scpslab.kinds.workloads.bulk.plan import Bulk
 
 FLIGHTS = 4
+GROWTH = "window_growth_segments_per_s"
+FLIGHT_COLUMNS = tuple(f"flight_{index}_segments" for index in range(1, FLIGHTS + 1))
 HEADER_BYTES = 56  # with which the report reckons (A.1, A.2): 1400 bytes of data are 1456 on the link
 BIN_S = 0.5  # its bins (apparatus M-06)
 CONGESTION_BIN_S = 1.0  # two round trips: TCP answers a change after one
@@ -59,7 +61,7 @@ WIRE_COLUMNS = columns(
 )
 SHAPE_COLUMNS = columns(
     {
-        **{f"flight_{index}_segments": None for index in range(1, FLIGHTS + 1)},
+        **dict.fromkeys(FLIGHT_COLUMNS),
         "first_ack_delay_s": 9,
         "linear_from_s": 6,
         "final_rate_bps": 3,
@@ -73,9 +75,33 @@ SHAPE_COLUMNS = columns(
         "flight_share_after_recovery": 6,
         "ack_bytes": None,
         "rate_congestion_r": 6,
-        "window_growth_segments_per_s": 6,
+        GROWTH: 6,
     }
 )
+
+
+NO_TRIP = "no acknowledgement could be timed against one packet"
+QUEUE_COLUMNS = ("queue_end_packets", "queue_mean_bytes", "queue_estimate_r")
+LOSS_COLUMNS = ("repair_s", "longest_silence_s", "burst_segments", "flight_share_after_recovery", GROWTH)
+NO_QUEUE = "the queue before the slowest hop is not known"
+EMPTY = {
+    "transfer_from_syn_s": "the SYN, or the whole transfer, was not seen at the sink",
+    "superfluous_resends": "only SCPS-TP counts them",
+    "max_advertised_window_bytes": "no whole capture at the source has the opening, which says the scale",
+    **dict.fromkeys(("rtt_min_s", "rtt_max_s", "wire_rtt_min_s", "wire_rtt_max_s", "queue_end_packets"), NO_TRIP),
+    **dict.fromkeys(FLIGHT_COLUMNS, "there were fewer flights"),
+    "first_ack_delay_s": "no acknowledgement of the first data was seen at the sink",
+    "linear_from_s": "no round trip was at 95 % of the final rate",
+    **dict.fromkeys(("final_rate_bps", "peak_rate_bps"), "no acknowledgement of the last byte was seen"),
+    "queue_mean_bytes": NO_QUEUE,
+    "queue_estimate_r": f"{NO_QUEUE}, or never changed",
+    "repair_s": "the first sending was not seen",
+    "longest_silence_s": "nothing was sent after the first retransmission",
+    "flight_share_after_recovery": "no packet came between one and two seconds after the last retransmission",
+    "ack_bytes": "the sink sent nothing that only acknowledges",
+    "rate_congestion_r": "too little of both was sent to compare",
+    GROWTH: "the next retransmission, or the end, came too soon",
+}
 
 
 def measure(subject: Subject[Bulk]) -> Values:
@@ -100,13 +126,14 @@ def measure(subject: Subject[Bulk]) -> Values:
     )
     transfer_s = values["transfer_s"]
     rates = subject.rates(received_bytes, transfer_s, start_s)
-    if rates and received_bytes and isinstance(transfer_s, float):
+    values |= rates | {"throughput_report_pct": rates["utilization"]}
+    if received_bytes and isinstance(transfer_s, float) and transfer_s > 0:
         rate_bps = subject.rate_bps(transfer_s, start_s)
         most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
-        if _has_rate(received_bytes, segment_bytes, most_bytes):
-            values |= rates
-            if rate_bps:
-                values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
+        if not _has_rate(received_bytes, segment_bytes, most_bytes):
+            values |= base.unknown((*rates, "throughput_report_pct"), "a transfer of so few segments has no rate")
+        elif rate_bps:
+            values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
     return values
 
 
@@ -155,7 +182,7 @@ def measure_wire(subject: Subject[Bulk]) -> Values:
     """
     connection = subject.connection_at(subject.workload.from_)
     if connection is None:
-        return {}
+        return base.unknown((column.name for column in WIRE_COLUMNS), subject.unseen(subject.workload.from_))
     flow = traces.flow_of(connection)
     _, rtt_s = traces.round_trips(flow)
     return {
@@ -181,21 +208,21 @@ def _window_bytes(subject: Subject[Bulk]) -> int | None:
 
 
 def measure_shape(subject: Subject[Bulk]) -> Values:
-    """Values by column name; empty where the packets at the source are not known."""
+    """Values by column name; empty where the packets at the source, or, for one, the sink are not known."""
+    names, at_sink = [column.name for column in SHAPE_COLUMNS], {"first_ack_delay_s": _first_ack_delay(subject)}
     connection = subject.connection_at(subject.workload.from_)
     if connection is None:
-        return {}
+        return base.unknown(names, subject.unseen(subject.workload.from_)) | at_sink
     flow = traces.flow_of(connection)
     if not len(flow.t_s) or not len(flow.ack):
-        return {}
+        return base.unknown(names, "no data were sent, or none acknowledged") | at_sink
     hop = bottleneck(subject.cell.plan, subject.workload)
-    values: Values = {**_start(flow), **_rates_reached(flow), **_after_loss(flow)}
-    values["first_ack_delay_s"] = _first_ack_delay(subject)
+    values: Values = {**at_sink, **_start(flow), **_rates_reached(flow), **_after_loss(flow)}
     values["ack_bytes"] = data_flows.ack_bytes(connection, from_client=False, without=SYN | FIN)
     values["rate_congestion_r"] = _against_congestion(subject, flow, values.get("linear_from_s"))
     if hop and hop.direction.rate_bps:
-        values |= _queue(subject.cell, flow, hop.direction.rate_bps, hop)
-    return values
+        return values | _queue(subject.cell, flow, hop.direction.rate_bps, hop)
+    return values | base.unknown(QUEUE_COLUMNS, "no hop has a rate")
 
 
 def flights(t_s: Floats, pause_s: float) -> list[int]:
@@ -207,10 +234,10 @@ def flights(t_s: Floats, pause_s: float) -> list[int]:
 def _start(flow: traces.Flow) -> Values:
     _, rtt_s = traces.round_trips(flow)
     if not len(rtt_s):
-        return {}
+        return base.unknown(FLIGHT_COLUMNS, NO_TRIP)
     fresh = flow.t_s[~flow.is_repeated]
     sizes = flights(fresh, float(rtt_s.min()) / 2)
-    return {f"flight_{index}_segments": size for index, size in enumerate(sizes[:FLIGHTS], start=1)}
+    return dict(zip(FLIGHT_COLUMNS, sizes, strict=False))
 
 
 def _rates_reached(flow: traces.Flow) -> Values:
@@ -220,7 +247,7 @@ def _rates_reached(flow: traces.Flow) -> Values:
     start_s, end_s = times
     highest = np.maximum.accumulate(flow.ack)
     half_s = start_s + (end_s - start_s) / 2
-    reached = float(np.interp(half_s, flow.ack_t_s, highest))
+    reached = float(np.interp(half_s, flow.ack_t_s, highest, left=0.0))
     final_bps = (flow.total_bytes - reached) * 8 / (end_s - half_s) if end_s > half_s else 0.0
     bins = traces.binned_rate(flow.t_s, flow.end - flow.seq, BIN_S, start_s, float(flow.t_s.max()))[1]
     values: Values = {"final_rate_bps": final_bps, "peak_rate_bps": float(bins.max())}
@@ -237,7 +264,7 @@ def _rates_reached(flow: traces.Flow) -> Values:
 def _first_ack_delay(subject: Subject[Bulk]) -> Value:
     connection = subject.connection_at(subject.workload.to)
     if connection is None:
-        return None
+        return base.Unknown(subject.unseen(subject.workload.to))
     flow = traces.flow_of(connection)
     answered = flow.ack_t_s[flow.ack > 0]
     return float(answered[0] - flow.t_s[0]) if len(answered) and len(flow.t_s) else None
@@ -245,7 +272,9 @@ def _first_ack_delay(subject: Subject[Bulk]) -> Value:
 
 def _against_congestion(subject: Subject[Bulk], flow: traces.Flow, linear_from_s: Value) -> Value:
     """Correlation of two rates; None without congestion traffic, or with too few bins to tell."""
-    if not data_flows.loads_of(subject.cell.plan) or flow.syn_t_s is None or not isinstance(linear_from_s, float):
+    if not data_flows.loads_of(subject.cell.plan):
+        return base.Unknown("there is no congestion traffic")
+    if flow.syn_t_s is None or not isinstance(linear_from_s, float):
         return None
     load_t_s, load_bytes = data_flows.load_packets(subject.cell)
     span = (CONGESTION_BIN_S, flow.syn_t_s + linear_from_s, float(flow.t_s.max()))
@@ -279,7 +308,7 @@ def _queue(cell: RunCell, flow: traces.Flow, rate_bps: int, hop: Hop) -> Values:
 def _after_loss(flow: traces.Flow) -> Values:
     again = np.flatnonzero(flow.is_repeated)
     if not len(again):
-        return {}
+        return base.unknown(LOSS_COLUMNS, "nothing was sent again")
     first = again[0]
     earlier = np.flatnonzero((flow.seq[:first] <= flow.seq[first]) & (flow.end[:first] > flow.seq[first]))
     since_s = flow.t_s[first]
@@ -315,15 +344,15 @@ def _growth(flow: traces.Flow, since_s: float, again: Ints) -> Values:
     if np.count_nonzero(inside) < 3 or until_s - since_s < 4 or not np.ptp(t_s[inside]):
         return {}
     segment = int((flow.end - flow.seq).max())
-    return {"window_growth_segments_per_s": float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
+    return {GROWTH: float(np.polyfit(t_s[inside], flight[inside] / segment, 1)[0])}
 
 
 data_flows.DATA_FLOWS.register(
     "bulk",
     data_flows.OwnConnection(
-        Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}),
-        Family(WIRE_COLUMNS, measure_wire),
-        Family(SHAPE_COLUMNS, measure_shape),
+        Family(COLUMNS, measure, of_topology={"throughput_report_pct": "fy97"}, empty=EMPTY),
+        Family(WIRE_COLUMNS, measure_wire, empty=EMPTY),
+        Family(SHAPE_COLUMNS, measure_shape, empty=EMPTY),
         tells_ends=True,
         has_formulas=True,
     ),

@@ -6,16 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
-
+from scpslab.analysis.metrics import base, data_flows
 from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
-from scpslab.measure.connections import SYN
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, EMPTY_OF_A_FILE, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.fp.plan import Fp
 
 TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 WRONG = ("lost_bytes", "duplicated_bytes", "damaged_bytes")
+WIRE = ("wire_data_bytes", "wire_ack_bytes")
 COLUMNS = columns(
     {
         **OF_A_FILE,
@@ -26,10 +25,15 @@ COLUMNS = columns(
         "payload_match": None,
         **dict.fromkeys(WRONG),
         "filled_bytes": None,
-        "wire_data_bytes": None,
-        "wire_ack_bytes": None,
+        **dict.fromkeys(WIRE),
     }
 )
+
+
+EMPTY = EMPTY_OF_A_FILE | {
+    "transfer_s": "a client was killed, or told of no transfer",
+    "resumed_at_bytes": "no transfer went on where another had stopped",
+}
 
 
 def measure(subject: Subject[Fp]) -> Values:
@@ -81,26 +85,19 @@ def _sum(key: str, reports: Iterable[JsonObject]) -> float:
 
 
 def _wire(subject: Subject[Fp]) -> Values:
-    """IP bytes each way at the sending host, of the connections between the hosts.
-
-    The first packet of all is the client's request for one.
-    """
-    view = subject.cell.view(subject.workload.from_, behind_queue=True)
+    """IP bytes each way at the sending host, of all connections of the workload."""
+    workload = subject.workload
+    view = subject.cell.view(workload.from_, behind_queue=True)
     if view is None:
-        return {}
-    packets = view.packets
-    requests = np.flatnonzero((packets.destination_port == subject.workload.port) & (packets.flags & SYN != 0))
-    if not len(requests):
-        return {}
-    client, server = packets.source[requests[0]], packets.destination[requests[0]]
-    from_client = (packets.source == client) & (packets.destination == server)
-    from_server = (packets.source == server) & (packets.destination == client)
-    client_has_source = subject.workload.opener == subject.workload.from_
-    from_source, to_source = (from_client, from_server) if client_has_source else (from_server, from_client)
-    return {
-        "wire_data_bytes": int(packets.ip_bytes[from_source].sum()),
-        "wire_ack_bytes": int(packets.ip_bytes[to_source].sum()),
-    }
+        return base.unknown(WIRE, base.unrecorded(workload.from_))
+    mine, is_sure = data_flows.own_connections(subject.cell, workload, view)
+    control = next((one for one in mine if one.server_port == workload.port), None)
+    if control is None or not is_sure:
+        return base.unknown(WIRE, "no connections that are surely all of it were seen at the sending host")
+    source = control.client_ip if workload.opener == workload.from_ else control.server_ip
+    sent = [(one.ip_bytes, one.from_client == (one.client_ip == source)) for one in mine]
+    ways = zip(WIRE, (True, False), strict=True)
+    return {name: sum(int(size[is_its == way].sum()) for size, is_its in sent) for name, way in ways}
 
 
-DATA_FLOWS.register("fp", FileConnection(Family(COLUMNS, measure)))
+DATA_FLOWS.register("fp", FileConnection(Family(COLUMNS, measure, empty=EMPTY)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_A_FILE, FileConnection, measure_capture
+from scpslab.analysis.metrics.base import Family, Subject, Unknown, Values, columns, count, elapsed, number
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, EMPTY_OF_A_FILE, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.ftp.plan import Ftp
 
@@ -23,10 +23,12 @@ def measure(subject: Subject[Ftp]) -> Values:
         "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
         "transfer_s": transfer_s,
     }
-    if not subject.cell.plan.cell.gateway_of(subject.workload.from_):
-        # The kernel's connection ends at the host's own gateway.
-        values["rtos"] = count(subject.line("sender"), "rtos")
+    # The kernel's connection ends at the host's own gateway.
+    is_own = not subject.cell.plan.cell.gateway_of(subject.workload.from_)
+    values["rtos"] = (
+        count(subject.line("sender"), "rtos") if is_own else Unknown("the host's gateway sends, and does not say")
+    )
     return values | subject.rates(arrived, transfer_s, start_s) | measure_capture(subject, arrived)
 
 
-DATA_FLOWS.register("ftp", FileConnection(Family(COLUMNS, measure)))
+DATA_FLOWS.register("ftp", FileConnection(Family(COLUMNS, measure, empty=EMPTY_OF_A_FILE)))

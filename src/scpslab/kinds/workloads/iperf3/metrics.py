@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from scpslab.analysis.metrics import base
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number, section
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OwnConnection
 from scpslab.measure.connections import UDP, Connection
@@ -13,6 +14,12 @@ from scpslab.kinds.services.gateway.metrics import resends
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 
 LEAST_PACKETS = 2  # that have a time between them
+# What packets say of a flow that was cut off, and why else columns are empty.
+SEEN = ("bytes", "transfer_s", "goodput_bps")
+EMPTY = {
+    "retransmissions": "UDP sends nothing again",
+    **dict.fromkeys(("lost_packets", "jitter_ms"), "TCP has no such count"),
+}
 COLUMNS = columns(
     {
         "bytes": None,
@@ -32,7 +39,7 @@ def measure(subject: Subject[Iperf3]) -> Values:
     end = section(section(subject.line("iperf3"), "result"), "end")
     received = section(end, "sum_received") or section(end, "sum")
     if not count(received, "bytes"):
-        return _seen(subject)
+        return base.unknown(EMPTY, "the flow was cut off before its end, when iperf3 counts") | _seen(subject)
     workload = subject.workload
     sender = workload.to if workload.reverse else workload.from_
     gateway = subject.cell.plan.cell.gateway_of(sender) if workload.udp_rate_bps is None else None
@@ -51,9 +58,10 @@ def measure(subject: Subject[Iperf3]) -> Values:
 def _seen(subject: Subject[Iperf3]) -> Values:
     """What arrived of its data, and from the first packet of it to the last; nothing where that is not known."""
     workload = subject.workload
-    view = subject.cell.view(workload.from_ if workload.reverse else workload.to)
+    node = workload.from_ if workload.reverse else workload.to
+    view = subject.cell.view(node)
     if view is None:
-        return {}
+        return base.unknown(SEEN, f"its flow was cut off, and {base.unrecorded(node)}")
     if workload.udp_rate_bps is None:
         # The first connection is the one for control.
         mine = [one for one in view.connections if (one.server_ip, one.server_port) == (workload.to_ip, workload.port)]
@@ -66,10 +74,10 @@ def _seen(subject: Subject[Iperf3]) -> Values:
         is_data = (packets.protocol == UDP) & (port == workload.port)
         arrived_bytes, t_s = int(packets.payload_bytes[is_data].sum()), view.t_s[is_data]
     if len(t_s) < LEAST_PACKETS:
-        return {}
+        return base.unknown(SEEN, f"its flow was cut off before two of its packets had come to {node}")
     transfer_s = float(t_s[-1] - t_s[0])
-    values: Values = {"bytes": arrived_bytes, "transfer_s": transfer_s}
-    return values | ({"goodput_bps": arrived_bytes * 8 / transfer_s} if transfer_s else {})
+    rate = arrived_bytes * 8 / transfer_s if transfer_s else base.Unknown("all of its packets came at once")
+    return {"bytes": arrived_bytes, "transfer_s": transfer_s, "goodput_bps": rate}
 
 
 class Stream(OwnConnection):
@@ -80,4 +88,4 @@ class Stream(OwnConnection):
         return not workload.reverse
 
 
-DATA_FLOWS.register("iperf3", Stream(Family(COLUMNS, measure)))
+DATA_FLOWS.register("iperf3", Stream(Family(COLUMNS, measure, empty=EMPTY)))

@@ -10,6 +10,9 @@ from scpslab.kinds.workloads.ping.plan import Ping
 COLUMNS = columns({"sent": None, "received": None, "rtt_min_ms": 6, "rtt_mean_ms": 6, "rtt_max_ms": 6})
 
 
+EMPTY = dict.fromkeys(("rtt_min_ms", "rtt_mean_ms", "rtt_max_ms"), "no reply came back")
+
+
 def measure(subject: Subject[Ping]) -> Values:
     """Values by column name from one line per reply and the summary."""
     summary = subject.line("summary")
@@ -23,4 +26,4 @@ def measure(subject: Subject[Ping]) -> Values:
     }
 
 
-DATA_FLOWS.register("ping", DataFlow(Family(COLUMNS, measure)))
+DATA_FLOWS.register("ping", DataFlow(Family(COLUMNS, measure, empty=EMPTY)))

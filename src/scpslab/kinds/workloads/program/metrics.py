@@ -31,6 +31,17 @@ COLUMNS = columns(
 )
 
 
+NO_RECORD = "no record of packets has its way"
+EMPTY = {
+    "transfer_s": f"the file did not arrive as it was sent, fewer than two packets came, or {NO_RECORD}",
+    **dict.fromkeys(
+        ("user_s", "goodput_bps", "utilization"), "the file did not arrive as it was sent, or its time is not known"
+    ),
+    "wire_bytes": f"no hop has a rate, or {NO_RECORD}",
+    **{f"lost_{cause}_packets": NO_RECORD for cause in LOSS_CAUSES},
+}
+
+
 def measure(subject: Subject[Program]) -> Values:
     """Values by column name from the lab's notes and the record of packets."""
     client, file = subject.line("client"), subject.line("file")
@@ -95,4 +106,4 @@ def _on_wire(subject: Subject[Program]) -> Values:
     return values
 
 
-DATA_FLOWS.register("program", DataFlow(Family(COLUMNS, measure)))
+DATA_FLOWS.register("program", DataFlow(Family(COLUMNS, measure, empty=EMPTY)))
