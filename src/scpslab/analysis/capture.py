@@ -226,8 +226,8 @@ def decode(records: PacketRecords) -> Seen:
 def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Bools) -> dict[str, Any]:
     """The TCP options an analysis uses.
 
-    The patterns of timestamps and SACK blocks, as Linux writes them, are read in one go, everything else packet by
-    packet.
+    The pattern of timestamps, as Linux writes them, alone or before SACK blocks, is read in one go, everything else
+    packet by packet.
     """
     timestamp, echo, scale, mss = (np.full(len(start), ABSENT, dtype=np.int64) for _ in range(4))
     has_options = is_tcp & (end > start)
@@ -240,7 +240,6 @@ def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Boo
     is_timed &= is_plain
     timestamp[is_timed] = octets.u32(start[is_timed] + 4)
     echo[is_timed] = octets.u32(start[is_timed] + 8)
-    blocks: list[tuple[int, int, int]] = []
     for index in np.flatnonzero(has_options & ~is_plain).tolist():
         at, stop = int(start[index]), int(end[index])
         while at + 1 < stop and content[at] != 0:
@@ -256,24 +255,12 @@ def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Boo
                 scale[index] = min(content[at + 2], 14)  # RFC 7323 §2.3: a larger shift counts as 14
             elif kind == 8 and size == 10:
                 timestamp[index], echo[index] = struct.unpack_from(">II", content, at + 2)
-            elif kind == 5 and (size - 2) % 8 == 0:
-                blocks += [(index, *struct.unpack_from(">II", content, edge)) for edge in range(at + 2, at + size, 8)]
             at += size
-    owner = np.repeat(np.flatnonzero(is_sack), sack_bytes[is_sack] // 8)
-    # The number of each block in its packet: counted from the first block of the packet.
-    edge = sack[owner] + 4 + 8 * (np.arange(len(owner)) - np.searchsorted(owner, owner))
-    table = np.concatenate(
-        [np.array(blocks, dtype=np.int64).reshape(-1, 3), np.stack([owner, octets.u32(edge), octets.u32(edge + 4)], 1)]
-    )
-    table = table[np.argsort(table[:, 0], kind="stable")]
     return {
         "timestamp": timestamp,
         "timestamp_echo": echo,
         "window_scale": scale,
         "mss_bytes": mss,
-        "sack_packet": table[:, 0],
-        "sack_left": table[:, 1],
-        "sack_right": table[:, 2],
     }
 
 

@@ -28,7 +28,7 @@ def plot(
     ] = None,
     format_: Annotated[
         list[str] | None,
-        typer.Option("--format", help="png, svg, pdf, xpl (time sequence for xplot); default png,svg."),
+        typer.Option("--format", help="png, svg, pdf; default png,svg."),
     ] = None,
     model: Annotated[
         list[str] | None,
@@ -43,7 +43,7 @@ def plot(
     over-time and points. Exit code 1: a recipe could not be drawn; a warning names it.
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a01 --cell "stack=cubic,ber=0,r1" · scpslab plot last
-    --format xpl
+    --format pdf
     """
     run_dir = find_run(run)
     warned: list[str] = []

@@ -26,8 +26,7 @@ class Seen:
     `frame` counts from 1, as in Wireshark, and is 0 where no capture has them; `t_ns` since 1970 or the epoch;
     `ip_bytes` the packet's IP length; addresses as numbers; `payload_bytes` without IP, TCP and UDP headers; `seq`,
     `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the option
-    is absent, and `has_options` says whether they are known at all. SACK blocks stand apart, m of them: block i belongs
-    to packet `sack_packet[i]` and covers [`sack_left[i]`, `sack_right[i]`).
+    is absent, and `has_options` says whether they are known at all.
     """
 
     frame: Ints
@@ -47,9 +46,6 @@ class Seen:
     timestamp_echo: Ints
     window_scale: Ints
     mss_bytes: Ints
-    sack_packet: Ints
-    sack_left: Ints
-    sack_right: Ints
     unread_packets: int
     is_truncated: bool
     has_options: bool = True
@@ -82,9 +78,6 @@ class Connection:
     timestamp: Ints
     timestamp_echo: Ints
     ip_bytes: Ints
-    sack_packet: Ints
-    sack_left: Ints
-    sack_right: Ints
     is_window_scale_known: bool
 
     @property
@@ -111,20 +104,12 @@ def split_connections(packets: Seen, epoch_realtime_ns: int | None = None) -> li
     low, high = np.minimum(near, far), np.maximum(near, far)
     order = np.lexsort((high, low))
     is_other = (np.diff(low[order], prepend=-1) != 0) | (np.diff(high[order], prepend=-1) != 0)
-    label = np.full(len(packets.t_ns), ABSENT, dtype=np.int64)
-    label[chosen[order]] = np.cumsum(is_other) - 1
     groups = np.split(chosen[order], np.flatnonzero(is_other)[1:])
-    of_sacks = label[packets.sack_packet]
-    sacks = np.argsort(of_sacks, kind="stable")
-    bounds = np.searchsorted(of_sacks[sacks], np.arange(len(groups) + 1))
     zero_ns = int(packets.t_ns[0]) if epoch_realtime_ns is None else epoch_realtime_ns
-    return [
-        _connection(packets, groups[group], sacks[bounds[group] : bounds[group + 1]], zero_ns)
-        for group in sorted(range(len(groups)), key=lambda group: int(groups[group][0]))
-    ]
+    return [_connection(packets, group, zero_ns) for group in sorted(groups, key=lambda group: int(group[0]))]
 
 
-def _connection(packets: Seen, chosen: Ints, sacks: Ints, zero_ns: int) -> Connection:
+def _connection(packets: Seen, chosen: Ints, zero_ns: int) -> Connection:
     near = packets.source[chosen] << 16 | packets.source_port[chosen]
     flags, payload = packets.flags[chosen], packets.payload_bytes[chosen]
     opening = np.flatnonzero(flags & (SYN | ACK) == SYN)
@@ -157,7 +142,6 @@ def _connection(packets: Seen, chosen: Ints, sacks: Ints, zero_ns: int) -> Conne
             # RFC 7323 §2.2: the window of a SYN is never scaled.
             window[mine & (flags & SYN == 0)] <<= scale[side]
 
-    owner = np.searchsorted(chosen, packets.sack_packet[sacks])
     return Connection(
         client_ip=str(ipaddress.IPv4Address(client >> 16)),
         client_port=client & 0xFFFF,
@@ -174,9 +158,6 @@ def _connection(packets: Seen, chosen: Ints, sacks: Ints, zero_ns: int) -> Conne
         timestamp=packets.timestamp[chosen],
         timestamp_echo=packets.timestamp_echo[chosen],
         ip_bytes=packets.ip_bytes[chosen],
-        sack_packet=owner,
-        sack_left=ack[owner] + _signed(packets.sack_left[sacks] - raw_ack[owner]),
-        sack_right=ack[owner] + _signed(packets.sack_right[sacks] - raw_ack[owner]),
         is_window_scale_known=is_scaled or (packets.has_options and bool(np.any(flags & SYN))),
     )
 

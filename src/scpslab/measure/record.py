@@ -61,7 +61,6 @@ class Record:
             frame=np.zeros(len(order), np.int64),
             **{name: column[order] for name, column in columns.items()},
             **dict.fromkeys(("timestamp", "timestamp_echo", "window_scale", "mss_bytes"), absent),
-            **dict.fromkeys(("sack_packet", "sack_left", "sack_right"), NO_INTS),
             unread_packets=0,
             is_truncated=False,
             has_options=False,

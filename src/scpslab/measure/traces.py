@@ -6,7 +6,6 @@ Everything here is arithmetic on arrays; files are read elsewhere, pictures are 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -21,7 +20,6 @@ class Flow:
     bytes below the highest one already seen, which at the sender's side means a retransmission. Acknowledgements, m of
     them: `ack_t_s` float64[m], `ack` int64[m] (bytes that arrived, without FIN), `window_bytes` int64[m], whose scale
     may not be known. `order` int64[n + m] puts both in capture order: data packet i is i, acknowledgement j is n + j.
-    SACK blocks, k of them: `sack_t_s` float64[k], `sack_left`, `sack_right` int64[k].
     """
 
     t_s: Floats
@@ -33,9 +31,6 @@ class Flow:
     window_bytes: Ints
     is_window_known: bool
     order: Ints
-    sack_t_s: Floats
-    sack_left: Ints
-    sack_right: Ints
     syn_t_s: float | None
 
     @property
@@ -57,7 +52,6 @@ def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
     # A FIN takes one sequence number of its own; the bytes that arrived are one fewer than its acknowledgement says.
     has_fin = bool(np.any(connection.flags[sends] & FIN))
     ack = np.minimum(connection.ack[acks], total) if has_fin else connection.ack[acks]
-    sacks = is_ack[connection.sack_packet]
     return Flow(
         t_s=connection.t_s[data],
         seq=connection.seq[data],
@@ -68,9 +62,6 @@ def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
         window_bytes=connection.window_bytes[acks],
         is_window_known=connection.is_window_scale_known,
         order=np.argsort(np.concatenate([data, acks]), kind="stable"),
-        sack_t_s=connection.t_s[connection.sack_packet[sacks]],
-        sack_left=connection.sack_left[sacks],
-        sack_right=connection.sack_right[sacks],
         syn_t_s=float(connection.t_s[syn[0]]) if len(syn) else None,
     )
 
@@ -181,32 +172,3 @@ def binned_rate(t_s: Floats, size_bytes: Ints, bin_s: float, from_s: float, to_s
     inside = (index >= 0) & (index < bins)
     total = np.bincount(index[inside], weights=size_bytes[inside].astype(np.float64), minlength=bins)
     return from_s + bin_s * np.arange(bins, dtype=np.float64), np.asarray(total * 8 / bin_s, dtype=np.float64)
-
-
-def time_sequence(flow: Flow, title: str) -> str:
-    """The .xpl text: seconds since the epoch against the byte number (0 = first payload byte)."""
-    lines = ["timeval unsigned", "title", title, "xlabel", "time since the epoch (s)", "ylabel", "sequence (bytes)"]
-    events: list[tuple[float, int, list[str]]] = []
-    for t_s, seq, end, is_repeated in zip(
-        flow.t_s.tolist(), flow.seq.tolist(), flow.end.tolist(), flow.is_repeated.tolist(), strict=True
-    ):
-        at = f"{t_s:.6f}"
-        arrows = [f"darrow {at} {seq}", f"uarrow {at} {end}", f"line {at} {seq} {at} {end}"]
-        drawn = ["red" if is_repeated else "white", *arrows]
-        events.append((t_s, 1, [*drawn, f"atext {at} {end}", "R"] if is_repeated else drawn))
-    acks = list(zip(flow.ack_t_s.tolist(), flow.ack.tolist(), (flow.ack + flow.window_bytes).tolist(), strict=True))
-    for before, after in pairwise(acks):
-        acked = _stair("green", before[0], before[1], after[0], after[1])
-        window = _stair("yellow", before[0], before[2], after[0], after[2]) if flow.is_window_known else []
-        events.append((after[0], 0, [*acked, *window]))
-    for t_s, left, right in zip(flow.sack_t_s.tolist(), flow.sack_left.tolist(), flow.sack_right.tolist(), strict=True):
-        events.append((t_s, 2, ["purple", f"line {t_s:.6f} {left} {t_s:.6f} {right}"]))
-    for _, _, drawn in sorted(events, key=lambda event: event[:2]):
-        lines += drawn
-    return "\n".join([*lines, "go", ""])
-
-
-def _stair(colour: str, from_s: float, low: int, to_s: float, high: int) -> list[str]:
-    if high == low:
-        return [colour, f"line {from_s:.6f} {low} {to_s:.6f} {low}"]
-    return [colour, f"line {from_s:.6f} {low} {to_s:.6f} {low}", f"line {to_s:.6f} {low} {to_s:.6f} {high}"]

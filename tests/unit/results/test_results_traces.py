@@ -11,7 +11,6 @@ from scpslab.measure.traces import (
     flow_of,
     queue_estimate,
     round_trips,
-    time_sequence,
     transfer_times,
 )
 
@@ -91,14 +90,3 @@ def test_a_capture_without_data_gives_empty_series():
         split_connections(parse_packets(b"\x4d\x3c\xb2\xa1\x02\0\x04\0" + bytes(8) + b"\xff\xff\0\0\x01\0\0\0", "x"))
         == []
     )
-
-
-def test_xpl_has_a_bar_for_every_segment_and_marks_what_was_sent_again(captured):
-    transfer, flow = captured("source", losses={5})
-    text = time_sequence(flow, "a title")
-    lines = text.splitlines()
-    assert lines[:3] == ["timeval unsigned", "title", "a title"]
-    assert lines[-1] == "go"
-    assert sum(line.startswith("darrow") for line in lines) == len(flow.t_s)
-    assert lines.count("R") == transfer.retransmissions
-    assert "purple" in lines

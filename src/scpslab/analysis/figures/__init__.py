@@ -30,7 +30,7 @@ from scpslab.runs.cell import json_object
 FILE = "drawn.json"
 # Another version of these may draw other bytes.
 LIBRARIES = ("matplotlib", "numpy", "pillow")
-OUTPUTS = (".png", ".svg", ".pdf", ".xpl")
+OUTPUTS = (".png", ".svg", ".pdf")
 
 
 def draw(

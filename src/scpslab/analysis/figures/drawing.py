@@ -10,15 +10,11 @@ from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
 from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
-from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_at, label_of
+from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
-from scpslab.core.folders import own_folder
-from scpslab.core.scratch import replace_text
-from scpslab.measure.traces import time_sequence
 from scpslab.runs import RunFolder
 
-XPL = "xpl"
 SUFFIXES = (".yaml", ".yml")
 Warn = Callable[[str], None]
 
@@ -94,7 +90,7 @@ def draw(
     written, in the order of the names.
 
     `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`:
-    png, svg, pdf, xpl (time-sequence graphs of the cells, for xplot). `models`: curves for figures of kind
+    png, svg, pdf. `models`: curves for figures of kind
     metric-vs-axis, besides those of the recipe. Without names, figures of the project that this run has no data for are
     left out; `warn` hears of the user's own ones that cannot be drawn, and of files with mistakes. Of several names,
     those that can be drawn are drawn before the others raise.
@@ -103,7 +99,7 @@ def draw(
         ResultError: there is no run, or the run has no data for a named figure.
         UsageError: a figure, cell or format is unknown.
     """
-    for option, asked, known in (("--format", formats, (*FORMATS, XPL)), ("--model", models, tuple(CURVES))):
+    for option, asked, known in (("--format", formats, FORMATS), ("--model", models, tuple(CURVES))):
         if unknown := [word for word in asked if word not in known]:
             raise UsageError(
                 f'{option}: found "{unknown[0]}"; expected one of {", ".join(known)}. Choose one of these.'
@@ -131,8 +127,6 @@ def draw(
         _draw_named(find(run_dir), names, draw_one)
     elif pictures:
         _draw_applicable(find(run_dir), source, draw_one, warn)
-    if XPL in formats:
-        paths += _write_xpl(source, folder)
     return paths
 
 
@@ -165,13 +159,3 @@ def applicable(run_dir: Path) -> list[Recipe]:
         ResultError: no run.
     """
     return find(run_dir).applicable(Source(run_dir))
-
-
-def _write_xpl(source: Source, folder: Path) -> list[Path]:
-    own_folder(folder)
-    paths = []
-    for cell in source.cells(()):
-        path = folder / f"time-sequence-{cell.folder.name}.xpl"
-        replace_text(path, time_sequence(flow_at(cell, "source", with_options=True), label_of(cell)))
-        paths.append(path)
-    return paths

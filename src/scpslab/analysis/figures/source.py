@@ -96,14 +96,14 @@ def transfer_of(cell: RunCell) -> Transfer:
     )
 
 
-def flow_at(cell: RunCell, where: str, *, with_options: bool = False) -> Flow:
-    """The transfer's packets at the `source` or the `sink`; `with_options` as a capture has them, if there is one.
+def flow_at(cell: RunCell, where: str) -> Flow:
+    """The transfer's packets at the `source` or the `sink`.
 
     Raises:
         NothingToDrawError: what was seen there is not known, or the transfer is not in it.
     """
     workload = transfer_of(cell)
-    connection = connection_at(cell, where, with_options=with_options)
+    connection = connection_at(cell, where)
     return flow_of(connection, from_client=DATA_FLOWS[workload.kind].from_client(workload, connection))
 
 
@@ -114,15 +114,15 @@ def flow_if_seen(cell: RunCell, where: str) -> Flow | None:
     return None
 
 
-def connection_at(cell: RunCell, where: str, *, with_options: bool = False) -> Connection:
-    """The transfer's connection as the `source` or the `sink` saw it; `with_options` as in `flow_at`.
+def connection_at(cell: RunCell, where: str) -> Connection:
+    """The transfer's connection as the `source` or the `sink` saw it.
 
     Raises:
         NothingToDrawError: as `flow_at`.
     """
     workload = transfer_of(cell)
     node = workload.from_ if where == "source" else workload.to
-    view = (cell.captured(node) if with_options else None) or cell.view(node)
+    view = cell.view(node)
     if view is None:
         raise NothingToDrawError(
             f"{cell.folder}: found neither a record of packets nor a capture without filter at the {where}; expected "
