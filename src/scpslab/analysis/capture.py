@@ -82,11 +82,6 @@ def read_capture(path: Path) -> PacketRecords:
     return read_records(content, str(path))
 
 
-def parse_packets(content: bytes, where: str) -> Seen:
-    """As `read_packets`, from bytes; `where` names them in errors."""
-    return decode(read_records(content, where))
-
-
 def read_records(content: bytes, where: str) -> PacketRecords:
     """Every whole record of a capture file; `where` names it in errors.
 

@@ -71,9 +71,6 @@ COMPARED = {
     "throughput_report_pct": "{more} is {number} times as fast as {less}",
     "utilization": "{more} uses {number} times as much of the link as {less}",
     "retransmissions": "{more} sends {number} times as many segments again as {less}",
-    "rtos": "{more} has {number} times as many timeouts as {less}",
-    "rtt_mean_ms": "a round trip takes {number} times as long with {more} as with {less}",
-    "lost_packets": "{number} times as many datagrams are lost with {more} as with {less}",
 }
 LARGER = "{metric} is {number} times as large with {more} as with {less}"
 ERA_WORDS = {"period": "as then", "modern": "as today"}

@@ -136,7 +136,7 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
     scenario = _scenario(RunFolder(run_dir))
-    asked = scenario.get("metric", FOR_USERS if has_gateways else None)
+    asked = scenario.get("metric") or (FOR_USERS if has_gateways else None)
     first = asked if isinstance(asked, str) else None
     return Results(run_dir, columns, axes, metrics, _in_order(scenario.get("sweep"), axes, named), owned, first)
 

@@ -137,11 +137,8 @@ def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         getattr(one, "required", isinstance(one, LinkStep | ServiceStep))
         for one in (*model.workloads, *(model.events or ()))
     ):
-        found, expected = (
-            "nothing that the cell waits for: it would end before it begins",
-            "a required one, or an event",
-        )
-        yield Problem(("workloads",), found, expected, "Add one, or leave required out.")
+        found = "nothing that the cell waits for: it would end before it begins"
+        yield Problem(("workloads",), found, "a required one, or an event", "Add one, or leave required out.")
     for name in model.hosts:
         yield from _unknown(("hosts", name), name, network.hosts)
     routers = [node.name for node in network.nodes if isinstance(node, ScpsRouter)]

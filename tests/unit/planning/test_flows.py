@@ -88,7 +88,8 @@ SIZE = "size: 10 kB"
 )
 def test_a_sender_s_link_is_where_answers_come_to(cells, kind):
     """Whatever the workload: the host has a route to the one address, with the source that the scenario names."""
-    (cell,) = cells(f"  - {{kind: {kind}, name: up, from: home.sat, to: server}}\n")
+    waits = "events: [{at: 1 s, link: sat, rate: 1 Mbit/s}]\n"
+    (cell,) = cells(f"  - {{kind: {kind}, name: up, from: home.sat, to: server}}\n", waits)
     assert routes(planning.plan(cell), "home")["10.1.0.1"] == ("10.9.0.1", SATELLITE)
     found = first_flow(cell)
     assert (found.from_ip, links(found.there)) == (SATELLITE, ["phone", "backbone", "lan"])

@@ -93,8 +93,10 @@ def test_another_content_of_a_vector_is_another_plan(first, tmp_path):
 
 def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
     point = ("sweep={}", "repeats=1")
-    (at_150,) = plans(NOISE, overrides=point)["r1"]["cell"]["workloads"]
-    (at_200,) = plans(NOISE, overrides=(*point, "workloads.noise.level=200"))["r1"]["cell"]["workloads"]
+    # Without it there would be nothing that a cell waits for.
+    event = ("seed: 7", "seed: 7\nevents: [{at: 1 s, link: hop, state: up}]")
+    (at_150,) = plans(NOISE, event, overrides=point)["r1"]["cell"]["workloads"]
+    (at_200,) = plans(NOISE, event, overrides=(*point, "workloads.noise.level=200"))["r1"]["cell"]["workloads"]
     low, high = at_150["rates_bps"], at_200["rates_bps"]
     assert (at_150["max_rate_bps"], at_200["max_rate_bps"], len(low)) == (1_000_000, 2_000_000, 4000 // 5)
     assert 0 <= min(low) <= max(low) <= 1_000_000
@@ -102,7 +104,7 @@ def test_congestion_rates_cover_the_virtual_limit_and_follow_the_level(plans):
     assert abs(sum(low) / 800 - 500_000) < 3 * 1_000_000 / (12 * 800) ** 0.5
     assert all(abs(2 * one - other) <= 2 for one, other in zip(low, high, strict=True))
     # The scenario's own rate counts.
-    plan = plans(NOISE, overrides=("links.hop.forward.rate=1 Mbit/s",))
+    plan = plans(NOISE, event, overrides=(*point, "links.hop.forward.rate=1 Mbit/s"))
     assert next(iter(plan.values()))["cell"]["workloads"][0]["max_rate_bps"] == 500_000
 
 

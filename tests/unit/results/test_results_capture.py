@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scpslab.analysis.capture import parse_packets, read_packets
+from scpslab.analysis.capture import decode, read_packets, read_records
 from scpslab.core.errors import ResultError
 from scpslab.measure.connections import SYN, split_connections
 from scpslab.measure.traces import flow_of
@@ -45,7 +45,7 @@ def frame(seq, payload=b"", **fields):
 
 
 def packets_of(*frames):
-    return parse_packets(pcap(frames), "x")
+    return decode(read_records(pcap(frames), "x"))
 
 
 def connection_of(*frames):
@@ -66,7 +66,7 @@ def connection_of(*frames):
     ],
 )
 def test_every_link_type_gives_the_same_packets(link_type, header):
-    packets = parse_packets(pcap([header + packet(7, b"abc", ack=9)], link_type=link_type), "x")
+    packets = decode(read_records(pcap([header + packet(7, b"abc", ack=9)], link_type=link_type), "x"))
     found = (packets.seq, packets.ack, packets.payload_bytes, packets.ip_bytes)
     assert [int(value[0]) for value in found if len(value) == 1] == [7, 9, 3, 43]
 
@@ -76,22 +76,22 @@ def test_every_link_type_gives_the_same_packets(link_type, header):
     [("<", 0xA1B23C4D, 1), (">", 0xA1B23C4D, 1), ("<", 0xA1B2C3D4, 1000), (">", 0xA1B2C3D4, 1000)],
 )
 def test_both_byte_orders_and_resolutions_give_nanoseconds(order, magic, unit_ns):
-    packets = parse_packets(pcap([frame(1)], order=order, magic=magic, t_ns=[123_456]), "x")
+    packets = decode(read_records(pcap([frame(1)], order=order, magic=magic, t_ns=[123_456]), "x"))
     assert packets.t_ns.tolist() == [1_700_000_000 * 10**9 + 123_456 * unit_ns]
 
 
 def test_a_record_cut_short_is_left_out_and_said_so():
     whole = pcap([frame(1, b"a"), frame(2, b"b")])
-    packets = parse_packets(whole[:-5], "x")
+    packets = decode(read_records(whole[:-5], "x"))
     assert packets.seq.tolist() == [1]
     assert packets.is_truncated
-    assert not parse_packets(whole, "x").is_truncated
+    assert not decode(read_records(whole, "x")).is_truncated
 
 
 def test_a_short_snap_length_keeps_the_true_payload_size():
     whole = frame(1, bytes(1400))
     header = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 1)
-    packets = parse_packets(header + struct.pack("<IIII", 0, 0, 60, len(whole)) + whole[:60], "x")
+    packets = decode(read_records(header + struct.pack("<IIII", 0, 0, 60, len(whole)) + whole[:60], "x"))
     assert packets.payload_bytes.tolist() == [1400]
 
 
@@ -180,7 +180,10 @@ def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
     )
     other.len = len(bytes(other))
     frames = [frame(1, b"x"), ethernet(bytes(other)), frame(2, b"x")]
-    assert [connection.client_port for connection in split_connections(parse_packets(pcap(frames), "x"))] == [40001, 1]
+    assert [connection.client_port for connection in split_connections(decode(read_records(pcap(frames), "x")))] == [
+        40001,
+        1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +198,7 @@ def test_connections_are_kept_apart_in_the_order_of_their_first_packet():
 )
 def test_what_is_no_capture_is_named(content, said):
     with pytest.raises(ResultError, match=said):
-        parse_packets(content, "x.pcap")
+        decode(read_records(content, "x.pcap"))
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -208,7 +211,7 @@ def test_a_missing_file_is_named(tmp_path):
 def test_garbage_gives_packets_or_a_result_error(garbage, link_type):
     content = garbage if link_type is None else pcap([], link_type=link_type) + garbage
     with contextlib.suppress(ResultError):
-        split_connections(parse_packets(content, "x"))
+        split_connections(decode(read_records(content, "x")))
 
 
 @settings(max_examples=200, deadline=None)
@@ -219,7 +222,7 @@ def test_damaged_packets_never_raise(damages, cut):
         frames[index % 3][at : at + len(octets)] = octets
     content = pcap([bytes(frame) for frame in frames])
     try:
-        for connection in split_connections(parse_packets(content[: len(content) - cut], "x"), 0):
+        for connection in split_connections(decode(read_records(content[: len(content) - cut], "x")), 0):
             flow = flow_of(connection)
             assert len(flow.order) == len(flow.t_s) + len(flow.ack_t_s)
     except ResultError:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scpslab.analysis.capture import parse_packets, read_packets
+from scpslab.analysis.capture import decode, read_packets, read_records
 from scpslab.measure.connections import split_connections
 from scpslab.measure.traces import (
     binned_rate,
@@ -87,6 +87,8 @@ def test_bins_hold_every_byte_once():
 
 def test_a_capture_without_data_gives_empty_series():
     assert (
-        split_connections(parse_packets(b"\x4d\x3c\xb2\xa1\x02\0\x04\0" + bytes(8) + b"\xff\xff\0\0\x01\0\0\0", "x"))
+        split_connections(
+            decode(read_records(b"\x4d\x3c\xb2\xa1\x02\0\x04\0" + bytes(8) + b"\xff\xff\0\0\x01\0\0\0", "x"))
+        )
         == []
     )
