@@ -346,10 +346,9 @@ class Events:
         expected = step.expect or 0
 
         def ended(code: int) -> None:
-            if not self.records.closed:
-                said: dict[str, str | float] = {"t_s": start_t_s, "step": number, "node": step.node}
-                said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
-                self.records.write(**said)
+            said: dict[str, str | float] = {"t_s": start_t_s, "step": number, "node": step.node}
+            said |= {"command": step.command, "end_t_s": self.context.epoch.now_s(), "exit_code": code}
+            self.records.write(**said)
             self.left -= step.required
             if code == NOT_FOUND != expected and not self.broken:
                 self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"

@@ -141,8 +141,8 @@ class LabNetwork:
             whole_ns += plan.jitter_ns + max(
                 [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
             )
-            if moves.stretches:
-                # Planning sees to it.
+            if moves.stretches and not rates:
+                # Of a profile; planning sees to it. Those of events are the lowest of their rates.
                 whole_ns += LONGEST_HELD_S * SECOND_NS
             elif plan.rate_bps is not None and plan.queue is not None:
                 packet_bytes = mtu_bytes[direction.link] + plan.overhead_bytes

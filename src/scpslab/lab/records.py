@@ -48,8 +48,9 @@ class Records:
         self._file = path.open("w")
 
     def write(self, **fields: object) -> None:
-        """Appends one line; keys keep the order given."""
-        self._file.write(json.dumps(fields) + "\n")
+        """Appends one line; keys keep the order given. What comes after the cell has ended is in no record."""
+        if not self.closed:
+            self._file.write(json.dumps(fields) + "\n")
 
     def flush(self) -> None:
         """Hands over what was written: a reader of the file sees it from now on."""
