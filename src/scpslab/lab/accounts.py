@@ -47,14 +47,15 @@ class Accounts:
     def write(self) -> list[str]:
         """Writes records/accounting.jsonl, and returns the accounts that do not close.
 
-        All accounts are read at one quiet instant: a peer whose last acknowledgement was lost may still send packets
-        now and then.
+        All accounts are read at one quiet instant, at which the record of packets ends, too: a peer whose last
+        acknowledgement was lost may still send packets now and then.
         """
         limit = self.context.now_ns() + self._limit_ns()
         accounts = self._counters()
         while any(under_way(counters) for counters in accounts) and self.context.now_ns() < limit:
             self.context.rest(DRAIN_STEP_NS)
             accounts = self._counters()
+        self.network.stages.recorded.stop()
         records = Records(self.context.folders.records / "accounting.jsonl")
         still_open: list[str] = []
         for direction, counters in zip(self.network.directions, accounts, strict=True):

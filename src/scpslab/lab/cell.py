@@ -171,11 +171,11 @@ class Running:
         for link in self.lab.serial_links:
             routers = [router for router in self.prepared.routers if link.name in router.counted]
             link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
-        too_many = ""
+        too_many, still_open = "", accounts.write()
         if self.prepared.plan.cell.packets:
             records, epoch_ns = self.lab.folders.records, self.context.epoch.realtime_ns
             too_many = self.network.stages.write_packets(records, self.network.owners, epoch_ns)
-        if still_open := accounts.write():
+        if still_open:
             status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
         elif overload or too_many:
             status, reason = "failed", overload or too_many

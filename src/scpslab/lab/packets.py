@@ -78,8 +78,12 @@ class PacketLines:
         return {"recording": self.recording, "offers": self.offers, "sights": self.sights}
 
     def switch(self, is_on: bool) -> None:
-        """Begins anew, or stops."""
+        """Begins anew, or records nothing."""
         self.recording.write(0, RECORDING.pack(is_on, 0, 0))
+
+    def stop(self) -> None:
+        """Takes no more lines, and keeps those that are there."""
+        self.recording.write(0, struct.pack("=Q", False))
 
     def counts(self) -> tuple[int, int]:
         """How many offers and sights there were, also those without room."""

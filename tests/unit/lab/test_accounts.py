@@ -15,7 +15,12 @@ def written(tmp_path: Any, pieces: int) -> list[str]:
         directions=[SimpleNamespace(link="hop", name="forward", plan=plan, arriving=1)],
         managed_queues=dict,
         longest_ns=lambda: 0,
-        stages=SimpleNamespace(account=lambda _: dict(counters), pieces=lambda _: pieces, followed=lambda _: 0),
+        stages=SimpleNamespace(
+            account=lambda _: dict(counters),
+            pieces=lambda _: pieces,
+            followed=lambda _: 0,
+            recorded=SimpleNamespace(stop=lambda: None),
+        ),
     )
     settled = SimpleNamespace(drawn=frozenset())
     folders = SimpleNamespace(records=tmp_path)
