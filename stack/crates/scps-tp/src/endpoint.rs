@@ -5,13 +5,11 @@ mod arrival;
 mod connections;
 mod events;
 mod following;
-mod handle;
 mod listening;
 mod replies;
 mod transmit;
 mod unknown;
 
-pub use handle::ConnectionHandle;
 pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 

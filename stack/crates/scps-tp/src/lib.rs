@@ -36,6 +36,7 @@ mod config;
 mod connection;
 mod control;
 mod cookie;
+mod drive;
 mod endpoint;
 mod error;
 mod event;
@@ -84,7 +85,8 @@ pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
 };
-pub use endpoint::{Carrier, ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
+pub use drive::{drive, Wire};
+pub use endpoint::{Carrier, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};
