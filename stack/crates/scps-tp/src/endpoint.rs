@@ -639,9 +639,14 @@ impl Endpoint {
         self.connections.events.made()
     }
 
-    /// The next trace record.
+    /// The next trace record. Some 65,000 wait to be taken; then the oldest are forgotten.
     pub fn poll_trace(&mut self) -> Option<TraceRecord> {
         self.connections.traces.pop_front()
+    }
+
+    /// Trace records that were forgotten because too many waited.
+    pub fn traces_forgotten(&self) -> u64 {
+        self.connections.traces_forgotten
     }
 }
 

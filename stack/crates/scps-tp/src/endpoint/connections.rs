@@ -28,6 +28,9 @@ use scps_wire::tcp::{Flags, Tcp};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+/// Records of a trace that wait to be taken; the oldest are forgotten when there are more.
+const TRACES_MAX: usize = 65_536;
+
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) table: ConnectionTable,
@@ -36,6 +39,8 @@ pub(super) struct Connections {
     pub(super) schedule: Schedule,
     pub(super) events: Events,
     pub(super) traces: VecDeque<TraceRecord>,
+    /// Records that were forgotten because nobody took them.
+    pub(super) traces_forgotten: u64,
     pub(super) owed: Owed,
     pub(super) fallbacks: Fallbacks,
     fallback_lifetime: Duration,
@@ -58,6 +63,7 @@ impl Connections {
             schedule: Schedule::new(1),
             events: Events::default(),
             traces: VecDeque::new(),
+            traces_forgotten: 0,
             owed: Owed::default(),
             fallbacks: Fallbacks::default(),
             fallback_lifetime,
@@ -375,6 +381,10 @@ impl Connections {
             self.events.push(event);
         }
         self.traces.extend(control.trace.drain(..));
+        while self.traces.len() > TRACES_MAX {
+            self.traces.pop_front();
+            self.traces_forgotten += 1;
+        }
         self.schedule.set_deadline(place, control.timers.next());
         let is_closed = control.state == State::Closed;
         let is_gone = is_closed && control.is_orphan && !control.is_reset_due;
