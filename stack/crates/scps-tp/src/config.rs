@@ -134,12 +134,30 @@ settings! {
         pub gamma_segs: u32,
         /// How often slow start doubles.
         pub slow_start: VegasSlowStart,
+        /// How much it shrinks.
+        pub decrease: VegasDecrease,
     }
+}
+
+/// By how much a Vegas window shrinks in a round trip that has too much in the queue (scps-tp §4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum VegasDecrease {
+    /// One segment (Brakmo and Peterson 1995; FY97 §A.2.2, which finds it too slow for large windows).
+    Segment,
+    /// Half of the segments above beta, and one at least, as the reference does for large windows.
+    HalfExcess,
 }
 
 impl Default for VegasConfig {
     fn default() -> Self {
-        VegasConfig { alpha_segs: 3, beta_segs: 5, gamma_segs: 4, slow_start: VegasSlowStart::EveryRtt }
+        VegasConfig {
+            alpha_segs: 3,
+            beta_segs: 5,
+            gamma_segs: 4,
+            slow_start: VegasSlowStart::EveryRtt,
+            decrease: VegasDecrease::HalfExcess,
+        }
     }
 }
 
@@ -362,9 +380,11 @@ impl Config {
         config
     }
 
-    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip (apparatus P-01).
+    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip, and the window shrinks by one segment in one
+    /// (apparatus P-01).
     pub fn fy97_vegas() -> Self {
-        let vegas = VegasConfig { slow_start: VegasSlowStart::EveryOtherRtt, ..VegasConfig::default() };
+        let (slow_start, decrease) = (VegasSlowStart::EveryOtherRtt, VegasDecrease::Segment);
+        let vegas = VegasConfig { slow_start, decrease, ..VegasConfig::default() };
         Config { congestion: Congestion::Vegas(vegas), ..Config::fy97_rate() }
     }
 

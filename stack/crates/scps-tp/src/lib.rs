@@ -83,7 +83,7 @@ mod trace;
 pub use ack::SegmentBatch;
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
-    RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
+    RtoConfig, SnackPolicy, VegasConfig, VegasDecrease, VegasSlowStart,
 };
 pub use drive::{drive, Wire};
 pub use endpoint::{Carrier, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
