@@ -358,6 +358,14 @@ impl GatewaySettings {
         for side in [&mut config.lan, &mut config.wan] {
             side.endpoint.half_open_max = side.endpoint.half_open_max.max(config.limits.connections);
         }
+        for side in Side::BOTH {
+            // Whatever is there is behind the other gateway.
+            let is_tunnel = matches!(carriers.of(side), Carrier::Udp(udp) if udp.remote.is_some());
+            match side {
+                Side::Lan => config.lan.endpoint.one_path = is_tunnel,
+                Side::Wan => config.wan.endpoint.one_path = is_tunnel,
+            }
+        }
         config.check().map_err(|error| CliError::Usage(format!("{}: {error}.", file.name())))?;
         let mut carriers = carriers;
         settle_mtu(&config, &mut carriers);

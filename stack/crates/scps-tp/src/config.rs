@@ -53,6 +53,9 @@ settings! {
         pub receive_buffer: usize,
         /// Upper bound for data plus options per segment, below what the route's MTU allows.
         pub mss: Option<u16>,
+        /// A segment that times out again and again, while the peer answers what is short, is taken for too long for its path (RFC 2923
+        /// §2.1).
+        pub finds_black_holes: bool,
         /// Congestion control (scps-tp §4).
         pub congestion: Congestion,
         /// First congestion window (scps-tp §4.2).
@@ -323,6 +326,7 @@ impl Default for Config {
             segments_max: None,
             receive_buffer: 32_768,
             mss: None,
+            finds_black_holes: false,
             congestion: Congestion::Vegas(VegasConfig::default()),
             initial_window: InitialWindow::Rfc3390,
             byte_counting: false,
@@ -412,6 +416,7 @@ impl Config {
             snack_long: true,
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
+            finds_black_holes: true,
             initial_window: InitialWindow::Segments(10),
             byte_counting: true,
             ..Config::default()

@@ -30,6 +30,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ack;
+mod black_hole;
 mod cc;
 mod compression;
 mod config;

@@ -11,7 +11,7 @@ pub(crate) use state::Recovery;
 use crate::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::outbound::Outbound;
-use crate::path::Progress;
+use crate::path::{MtuFound, Progress};
 use crate::route::Route;
 use crate::scoreboard::{Fate, Outcome};
 use crate::snack;
@@ -81,6 +81,10 @@ impl Outbound {
         let echo_precedes = |left_at| echo.is_some_and(|ecr| clock.is_echo_older(ecr, left_at));
         let mut outcome = self.board.ack_to(acked, now, self.path.rtt_min(), echo_precedes);
         self.take_sack(control, now, acked, tcp, &mut outcome);
+        self.black_hole.on_arrival(outcome.longest);
+        if self.black_hole.is_trial_over(acked) {
+            self.path.find_mtu(MtuFound::AsRoute);
+        }
         if has_advanced {
             control.prolong_orphan(now, self.path.rto());
             self.advance(control, now, route, acked, outcome.octets);

@@ -58,6 +58,8 @@ struct SideLine {
     received: u64,
     refused: u64,
     resends: u64,
+    /// Paths on which long packets vanish without a word.
+    black_holes: u64,
     passed: PassedLine,
     #[serde(skip_serializing_if = "Option::is_none")]
     sp: Option<SpCounts>,
@@ -144,6 +146,7 @@ pub(super) fn totals(gateway: &mut GatewayLoop) -> CountersLine {
             received: stats.received,
             refused: stats.refused,
             resends: engine.endpoint(side).totals().resends,
+            black_holes: engine.endpoint(side).signals().black_holes.0,
             passed: PassedLine {
                 packets: passed.packets,
                 octets: passed.octets,
