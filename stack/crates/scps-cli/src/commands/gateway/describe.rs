@@ -78,6 +78,11 @@ pub(super) fn describe(settings: &GatewaySettings) -> Result<(), CliError> {
     say::result(format_args!(
         "others: segments of connections older than the gateway {unknown}; other IPv4 passes, {metered}; IPv6 is dropped"
     ))?;
+    for bypass in &config.bypasses {
+        say::result(format_args!(
+            "bypass: {bypass} is not split, at the other gateway neither if its list says so too"
+        ))?;
+    }
     let shares = config.wan.connection.shares;
     if shares != [1; 8] {
         let shares: Vec<String> = shares.iter().map(u16::to_string).collect();

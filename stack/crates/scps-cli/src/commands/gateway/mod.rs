@@ -192,6 +192,7 @@ fn fixed(settings: &GatewaySettings) -> Fixed {
         ("set_up".to_owned(), format!("{:?}", config.set_up)),
         ("unknown".to_owned(), format!("{:?}", config.passes_unknown)),
         ("forwards".to_owned(), format!("{:?}", config.forwards)),
+        ("bypass".to_owned(), format!("{:?}", config.bypasses)),
         ("host".to_owned(), format!("{host:?}")),
     ];
     for side in Side::BOTH {
