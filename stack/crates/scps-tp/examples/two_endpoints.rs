@@ -73,6 +73,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
             next.extend(drive(now, end, link));
         }
+        // What the server has sent comes after the client has said when it wants its turn.
+        next.extend(ends.iter().filter_map(|(_, _, link)| link.next_arrival()));
         now = next.into_iter().min().ok_or("nothing is due, and the client has no answer")?;
     }
 }

@@ -62,7 +62,9 @@ pub trait Wire {
 ///             received.extend_from_slice(&buffer[..n]);
 ///         }
 ///     }
-///     now = turns.into_iter().flatten().min().expect("somebody waits").max(now);
+///     // What the second has sent comes after the first has said when it wants its turn.
+///     let arrivals = [near.next_arrival(), far.next_arrival()];
+///     now = turns.into_iter().chain(arrivals).flatten().min().expect("somebody waits").max(now);
 /// }
 /// assert!(received == vec![7; 1_000_000] && now < Instant::from_secs(10));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
