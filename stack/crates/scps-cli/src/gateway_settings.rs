@@ -7,7 +7,7 @@ use crate::pace::Rate;
 use crate::settings::{Preset, Tunables};
 use crate::settings_file::{SettingsFile, Wrong};
 use crate::sp_settings::SpTunnel;
-use scps_gateway::{Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
+use scps_gateway::{Bypass, Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
 use scps_io::{Device, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, Congestion, InitialWindow, LossMeaning, RouteConfig, VegasConfig};
 use scps_types::Duration;
@@ -132,6 +132,8 @@ struct GatewayFile<'a> {
     #[serde(borrow)]
     forwards: Vec<&'a RawValue>,
     #[serde(borrow)]
+    bypass: Vec<&'a RawValue>,
+    #[serde(borrow)]
     shares: Option<&'a RawValue>,
     #[serde(borrow)]
     host: Option<&'a RawValue>,
@@ -203,6 +205,14 @@ struct ForwardPart {
     listen: SocketAddrV4,
     from: Ipv4Addr,
     to: SocketAddrV4,
+}
+
+/// Connections that are not split.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BypassPart {
+    net: Option<Prefix>,
+    ports: Option<String>,
 }
 
 /// The machine whose programs the gateway serves: it is the one that the gateway runs on.
@@ -343,6 +353,7 @@ impl GatewaySettings {
             side.connection.shares = shares.unwrap_or(side.connection.shares);
         }
         let forwards = whole.forwards.iter().map(|raw| forward(file, raw)).collect::<Result<Vec<_>, _>>()?;
+        let bypasses = whole.bypass.iter().map(|raw| bypass(file, raw)).collect::<Result<Vec<_>, _>>()?;
         let set_up = match whole.set_up {
             SetUpWord::ConnectFirst => SetUp::ConnectFirst,
             SetUpWord::AcceptFirst => SetUp::AcceptFirst,
@@ -353,10 +364,19 @@ impl GatewaySettings {
         let mut config = GatewayConfig::new(lan, wan, set_up)
             .passes_unknown(passes_unknown)
             .forwards(forwards)
+            .bypasses(bypasses)
             .limits(limits(&whole.limits));
         settle_addresses(&mut config);
         for side in [&mut config.lan, &mut config.wan] {
             side.endpoint.half_open_max = side.endpoint.half_open_max.max(config.limits.connections);
+        }
+        for side in Side::BOTH {
+            // Whatever is there is behind the other gateway.
+            let is_tunnel = matches!(carriers.of(side), Carrier::Udp(udp) if udp.remote.is_some());
+            match side {
+                Side::Lan => config.lan.endpoint.one_path = is_tunnel,
+                Side::Wan => config.wan.endpoint.one_path = is_tunnel,
+            }
         }
         config.check().map_err(|error| CliError::Usage(format!("{}: {error}.", file.name())))?;
         let mut carriers = carriers;
@@ -364,6 +384,33 @@ impl GatewaySettings {
         let host = whole.host.map(|raw| own_host(file, raw, &carriers)).transpose()?;
         Ok(GatewaySettings { config, carriers, sp, is_metered, host })
     }
+}
+
+/// Connections that are not split.
+fn bypass(file: &SettingsFile, raw: &RawValue) -> Result<Bypass, CliError> {
+    let part: BypassPart = file.part(raw)?;
+    if part.net.is_none() && part.ports.is_none() {
+        return Err(file.complaint(raw, "bypass: found neither net nor ports; expected at least one of them"));
+    }
+    let net = part.net.map_or(Bypass::ANY_NET, |net| (net.address, net.length));
+    let ports = match part.ports.as_deref().map(|text| (text, port_range(text))) {
+        None => Bypass::ANY_PORTS,
+        Some((_, Some(ports))) => ports,
+        Some((found, None)) => {
+            let text =
+                format!("ports: found {found:?}; expected a port such as \"22\", or a range such as \"5060-5061\"");
+            return Err(file.complaint(raw, &text));
+        }
+    };
+    Ok(Bypass { net, ports })
+}
+
+/// The first and the last port, of "22" or "5060-5061".
+fn port_range(text: &str) -> Option<(u16, u16)> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let ports = (port(first)?, port(last)?);
+    (ports.0 <= ports.1).then_some(ports)
 }
 
 /// Shares of the rate by IP precedence.
@@ -656,6 +703,33 @@ mod tests {
 
     fn complaint(text: &str) -> String {
         read(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn what_is_not_split_is_named_by_network_and_port() {
+        let settings = |list: &str| {
+            let text = format!(
+                r#"{{"bypass": {list}, "wan": {{"carrier": {{"kind": "udp", "remote": "203.0.113.2:7168"}}, "transport": {{"rate": "2 Mbit/s"}}}}}}"#
+            );
+            read(&text).map(|settings| settings.config.bypasses).map_err(|error| error.to_string())
+        };
+        let words: Vec<String> =
+            settings(r#"[{"net": "10.2.0.0/24"}, {"ports": "5060-5061"}, {"net": "10.3.0.9/32", "ports": "22"}]"#)
+                .unwrap()
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+        assert_eq!(words, ["10.2.0.0/24, any port", "any address, ports 5060 to 5061", "10.3.0.9/32, port 22"]);
+        for (list, found) in [
+            ("[{}]", "bypass: found neither net nor ports"),
+            (r#"[{"ports": "0"}]"#, "ports: found \"0\"; expected a port such as \"22\""),
+            (r#"[{"ports": "23-22"}]"#, "ports: found \"23-22\""),
+            (r#"[{"net": "10.2.0.1/33"}]"#, "prefix"),
+            (r#"[{"port": "22"}]"#, "unknown field `port`"),
+        ] {
+            let said = settings(list).unwrap_err();
+            assert!(said.contains(found), "{list}: {said}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// What was told of the link.
 pub struct Link {
     mtu: u16,
+    black_holes: u64,
     refused: u64,
     tell_at: Instant,
     knows_ipv6: bool,
@@ -56,6 +57,7 @@ impl Link {
     pub fn new(gateway: &GatewayLoop) -> Self {
         Link {
             mtu: mtu(gateway),
+            black_holes: 0,
             refused: 0,
             tell_at: Instant::ZERO,
             knows_ipv6: false,
@@ -91,6 +93,13 @@ impl Link {
             operator.tell(Level::Warn, text);
         }
         self.mtu = mtu;
+        let black_holes = gateway.gateway().endpoint(Side::Wan).signals().black_holes;
+        if black_holes.0 > self.black_holes {
+            let found = black_holes.1;
+            let text = format!("long packets to the far side vanish, while it answers short ones: packets have {found} octets at most from now on, and longer ones are tried every ten minutes. Ask what arrives (--probe), and set \"mtu\" in \"transport\" of \"wan\" at both ends.");
+            operator.tell(Level::Warn, text);
+        }
+        self.black_holes = black_holes.0;
         if !self.knows_ipv6 && gateway.passed(Side::Lan).ipv6 > 0 {
             self.knows_ipv6 = true;
             operator.tell(

@@ -389,7 +389,7 @@ fn nobody_at_the_far_side_is_an_error_of_the_right_kind() {
 #[test]
 fn connections_beyond_the_memory_are_refused_and_the_others_served() {
     let Some(lab) = Lab::new() else { return };
-    // A connection: four buffers of a million octets, and less than another million for what is remembered of their segments.
+    // A connection has four buffers of a million octets, and remembers what is under way of it: 4.9 MB.
     let (near, _far) = lab.pair(r#", "limits": {"buffered_bytes": 15000000}"#);
     let _server = lab.server(
         "import threading\ndef serve(c):\n  while (d := c.recv(65536)): c.sendall(d)\n  c.close()\n\

@@ -44,6 +44,18 @@ fn a_link_of_1492_octets_carries_what_the_settings_take_for_1500() {
     }
 }
 
+/// A program on the way between the gateways drops what is too long, in silence, fragments aside: as tunnels do whose ICMP is filtered.
+#[test]
+fn a_link_on_which_long_packets_vanish_is_found_out() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "20 Mbit/s", "rtt_ms": 20"#;
+    let _link = lab.narrow_link(1400);
+    for counters in both_ways(&lab, 300_000) {
+        assert_eq!(counters["finished"], 1, "{counters}");
+        assert_eq!(counters["wan"]["black_holes"], 1, "{counters}");
+    }
+}
+
 #[test]
 fn a_probe_says_whether_the_far_side_answers_and_what_arrives() {
     let Some(lab) = Lab::new() else { return };

@@ -1,5 +1,6 @@
 //! Settings of a gateway.
 
+use crate::bypass::Bypass;
 use crate::side::Side;
 use scps_tp::{Config, EndpointConfig, ListenError, RouteConfig};
 use scps_types::{settings, Duration};
@@ -95,6 +96,8 @@ settings! {
         pub passes_unknown: bool,
         /// Ports that lead to servers.
         pub forwards: Vec<Forward>,
+        /// Connections that are not split.
+        pub bypasses: Vec<Bypass>,
         /// What is kept at most.
         pub limits: Limits,
     }
@@ -146,7 +149,7 @@ impl GatewayConfig {
     /// A gateway between two sides. One that takes connections has `takes_any` or a forward.
     pub fn new(lan: SideConfig, wan: SideConfig, set_up: SetUp) -> Self {
         let (forwards, limits) = (Vec::new(), Limits::default());
-        GatewayConfig { lan, wan, set_up, passes_unknown: false, forwards, limits }
+        GatewayConfig { lan, wan, set_up, passes_unknown: false, forwards, bypasses: Vec::new(), limits }
     }
 
     /// A transparent gateway for connections from either side.

@@ -1,6 +1,7 @@
 //! All connections through a gateway: which one an event is of, and what follows from it.
 
 use crate::account::{Account, Counters, End, Report};
+use crate::bypass::is_bypassed;
 use crate::clients::Clients;
 use crate::config::{ConfigError, Forward, GatewayConfig, SetUp};
 use crate::names::PairId;
@@ -86,7 +87,7 @@ impl Gateway {
     }
 
     /// Takes other settings. Rates and the meaning of losses hold at once, limits for whoever asks next, and what else a connection is
-    /// made with for those that begin from now on. Network layers, MTUs, addresses, forwards and who is taken must be as before.
+    /// made with for those that begin from now on. Network layers, MTUs, addresses, forwards, bypasses and who is taken must be as before.
     pub fn reconfigure(&mut self, now: Instant, config: GatewayConfig) -> Result<(), ConfigError> {
         config.check()?;
         self.connections_max = config.connections_max();
@@ -161,7 +162,9 @@ impl Gateway {
             SegmentBatch::Packets(size) => size.max(1),
             SegmentBatch::Joined(_) => octets.len().max(1),
         };
-        let is_taken = |packet: &[u8]| matches!(packet, [0x45, ..]) && is_transport(packet);
+        let bypasses = &self.config.bypasses;
+        let is_taken =
+            |packet: &[u8]| matches!(packet, [0x45, ..]) && is_transport(packet) && !is_bypassed(bypasses, packet);
         let takes_all = self.config.side(side).takes_any && !self.config.passes_unknown;
         // Together, segments share acknowledgements.
         let at_once = if takes_all && octets.chunks(size).all(is_taken) { octets.len().max(1) } else { size };
@@ -212,6 +215,7 @@ impl Gateway {
         let protocol = octets.get(PROTOCOL_AT).copied().unwrap_or_default();
         if is_ipv4 && !is_transport(octets) && protocol != protocol::ICMP
             || is_transport(octets) && is_others_fragment(&self.config, &self.pairs, side, octets)
+            || is_ipv4 && is_bypassed(&self.config.bypasses, octets)
         {
             return pass(octets);
         }

@@ -19,6 +19,7 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod account;
+mod bypass;
 mod clients;
 mod config;
 mod gateway;
@@ -27,6 +28,7 @@ mod pair;
 mod side;
 
 pub use account::{Account, Counters, End, Report};
+pub use bypass::Bypass;
 pub use config::{ConfigError, Forward, GatewayConfig, Limits, SetUp, SideConfig};
 pub use gateway::{Fate, Gateway};
 pub use names::PairId;

@@ -7,11 +7,9 @@
 use scps_io::{Listener, SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, EndpointConfig, RouteConfig};
 use scps_types::Seed;
-use std::cell::RefCell;
 use std::error::Error;
 use std::io::{Read, Write};
 use std::net::SocketAddrV4;
-use std::rc::Rc;
 
 const SERVER: ([u8; 4], u16) = ([10, 8, 0, 2], 7);
 const CLIENT: ([u8; 4], u16) = ([10, 8, 0, 1], 0);
@@ -28,7 +26,7 @@ fn stack(
     let route = RouteConfig::default().rate(None);
     // A real program takes `scps_io::entropy_seed()`: what cannot be guessed keeps forgers out.
     let stack = Stack::new(Box::new(device), endpoint, route, Seed::from_u64(u64::from(own[3])))?;
-    Ok((Rc::new(RefCell::new(stack)), at))
+    Ok((stack.shared(), at))
 }
 
 fn serve(stack: &SharedStack) -> Result<(), Box<dyn Error + Send + Sync>> {

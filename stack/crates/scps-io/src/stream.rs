@@ -20,6 +20,13 @@ const RESET_PATIENCE: Duration = Duration::from_secs(1);
 /// A stack several streams use.
 pub type SharedStack = Rc<RefCell<Stack>>;
 
+impl Stack {
+    /// The stack, for several streams.
+    pub fn shared(self) -> SharedStack {
+        Rc::new(RefCell::new(self))
+    }
+}
+
 /// Accepts connections.
 #[derive(Debug)]
 pub struct Listener {

@@ -106,9 +106,15 @@ impl TunDevice {
                 })?;
             }
         }
-        Ok(TunDevice {
+        Ok(TunDevice::over(fd, config.offload))
+    }
+
+    /// A device whose kernel is whoever has the other end of `fd`, which gives and takes one packet at a time, with virtio headers if
+    /// `offload` is set.
+    pub fn over(fd: OwnedFd, offload: bool) -> Self {
+        TunDevice {
             fd,
-            offload: config.offload,
+            offload,
             outbox: Vec::new(),
             packets: Vec::new(),
             sent: 0,
@@ -116,7 +122,7 @@ impl TunDevice {
             is_woken: false,
             ring: OnceCell::new(),
             stats: DeviceStats::default(),
-        })
+        }
     }
 
     fn has_ring(&self) -> bool {
@@ -303,18 +309,7 @@ mod tests {
         // As the kernel's device is.
         device.set_nonblocking(true).unwrap();
         kernel.set_nonblocking(true).unwrap();
-        let device = TunDevice {
-            fd: device.into(),
-            offload: true,
-            outbox: Vec::new(),
-            packets: Vec::new(),
-            sent: 0,
-            inbox: vec![0; 70_000],
-            is_woken: false,
-            ring: OnceCell::new(),
-            stats: DeviceStats::default(),
-        };
-        (device, kernel)
+        (TunDevice::over(device.into(), true), kernel)
     }
 
     fn read(kernel: &UnixDatagram) -> Vec<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! A gateway between hosts that answer whatever comes to their minds: random flags, numbers, options and lengths on both sides, damage,
 //! and time. What has to hold all the same is asserted at every step.
 
-use scps_gateway::{Gateway, GatewayConfig, Limits, SetUp, Side, SideConfig};
+use scps_gateway::{Bypass, Gateway, GatewayConfig, Limits, SetUp, Side, SideConfig};
 use scps_tp::{Config, RouteConfig, Trust};
 use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
@@ -40,8 +40,11 @@ pub fn drive(draw: &mut dyn FnMut(u64) -> u64, steps: usize) {
         SideConfig::default().connection(connection.clone().scps(scps)).route(route)
     };
     let limits = Limits::default().connections(PLACES);
-    let config =
-        GatewayConfig::transparent(side(false), side(true), set_up).limits(limits).passes_unknown(draw(4) == 0);
+    let bypasses = if draw(4) == 0 { vec![Bypass { net: Bypass::ANY_NET, ports: (4000, 4003) }] } else { Vec::new() };
+    let config = GatewayConfig::transparent(side(false), side(true), set_up)
+        .limits(limits)
+        .passes_unknown(draw(4) == 0)
+        .bypasses(bypasses);
     #[allow(clippy::expect_used, reason = "the settings are these")]
     let gateway = Gateway::new(config.clone(), Seed::from_u64(1), Instant::ZERO).expect("settings are good");
     let mut hostile = Hostile { draw, gateway, now: Instant::ZERO, seen: BTreeMap::new() };

@@ -35,6 +35,8 @@ pub struct Impairment {
     pub reorder_delay: Duration,
     /// Probability per packet of being lost whatever its length, 0..=1.
     pub loss: f64,
+    /// Octets of the longest packet that passes, where longer ones vanish.
+    pub longest: Option<usize>,
 }
 
 impl Default for LinkConfig {
@@ -135,8 +137,9 @@ impl Way {
         let draws = [(); 4].map(|()| self.rng.unit_f64());
         let i = &self.config.impairment;
         let is_hit = self.errors.hits(packet.len());
+        let is_long = i.longest.is_some_and(|longest| packet.len() > longest);
         let is_out = i.outages.iter().any(|(from, to)| (*from..*to).contains(&left_at));
-        if is_hit || draws[0] >= 1.0 - i.loss || is_out || i.drop_list.contains(&number) {
+        if is_hit || draws[0] >= 1.0 - i.loss || is_out || is_long || i.drop_list.contains(&number) {
             self.stats.corrupt += 1;
             return;
         }

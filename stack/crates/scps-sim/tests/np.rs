@@ -6,7 +6,7 @@ use scps_net::{NetworkConfig, NpConfig};
 use scps_np::scmp::{Message, Restored, Unreachable};
 use scps_np::{tpid, Address, Addresses, BasicQos, Datagram, Dialect, Header, NpProfile, Tables, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Network, Node, Transfer, ENDS, LINK, PORT};
-use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot, State};
+use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot, State, VegasConfig, VegasDecrease};
 use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
@@ -231,8 +231,10 @@ fn source_quench_slows_the_quoted_connection_only() {
 #[test]
 fn corruption_changes_no_window_and_no_timeout_and_makes_losses_harmless() {
     let lowest = |is_told: bool| {
-        // VJ takes every loss for congestion (scps-tp §4.3); Vegas asks what the route's losses mean.
-        let mut m = Midway::with(Config::default().congestion, (90..100).collect());
+        // VJ takes every loss for congestion (scps-tp §4.3); Vegas asks what the route's losses mean. A growing queue takes a segment at
+        // a time here, so that what halves the window is a loss.
+        let vegas = VegasConfig::default().decrease(VegasDecrease::Segment);
+        let mut m = Midway::with(Congestion::Vegas(vegas), (90..100).collect());
         let before = m.snapshots();
         if is_told {
             m.tell(ROUTER_NP, &Message::Corruption);

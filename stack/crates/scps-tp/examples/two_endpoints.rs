@@ -3,50 +3,64 @@
 //!
 //! `cargo run -p scps-tp --example two_endpoints`
 
-use scps_tp::{Config, Duration, Endpoint, EndpointConfig, Event, Instant, RecvError, RouteConfig, Seed, Trust};
-use std::collections::VecDeque;
+use scps_tp::{drive, Config, Duration, Endpoint, EndpointConfig, Event, Instant, RecvError, RouteConfig, Seed, Wire};
+use std::{cell::RefCell, collections::VecDeque, rc::Rc};
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 7);
 const DELAY: Duration = Duration::from_millis(300);
 
+/// Packets under way in one direction, and when they arrive.
+type Way = Rc<RefCell<VecDeque<(Instant, Vec<u8>)>>>;
+
+/// An end of the link: where its packets leave, and where it hears the other's.
+struct Link(Way, Way);
+
+impl Wire for Link {
+    fn send(&mut self, now: Instant, packet: &[u8]) {
+        self.0.borrow_mut().push_back((now + DELAY, packet.to_vec()));
+    }
+
+    fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.next_arrival().filter(|at| *at <= now)?;
+        self.1.borrow_mut().pop_front().map(|(_, packet)| packet)
+    }
+
+    fn next_arrival(&self) -> Option<Instant> {
+        self.1.borrow().front().map(|(at, _)| *at)
+    }
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut now = Instant::ZERO;
     let host = |address: [u8; 4], seed| {
         let config = EndpointConfig::default().addresses(vec![address.into()]);
         Endpoint::new(config, RouteConfig::default(), Seed::from_u64(seed), Instant::ZERO)
     };
-    let mut ends = [host([10, 0, 0, 1], 1), host(SERVER.0, 2)];
-    ends[1].listen(SERVER, Config::modern())?;
-    ends[0].connect(now, ([10, 0, 0, 1], 0), SERVER, Config::modern())?;
-
-    // Packets under way to either end, and when they arrive.
-    let mut links: [VecDeque<(Instant, Vec<u8>)>; 2] = Default::default();
+    let (there, back) = (Way::default(), Way::default());
+    let client = ("client", host([10, 0, 0, 1], 1), Link(there.clone(), back.clone()));
+    let server = ("server", host(SERVER.0, 2), Link(back, there));
+    let (mut ends, mut now) = ([client, server], Instant::ZERO);
+    ends[1].1.listen(SERVER, Config::modern())?;
+    ends[0].1.connect(now, ([10, 0, 0, 1], 0), SERVER, Config::modern())?;
     loop {
-        for (side, name) in ["client", "server"].into_iter().enumerate() {
-            while links[side].front().is_some_and(|(at, _)| *at <= now) {
-                let (_, packet) = links[side].pop_front().unwrap_or_default();
-                ends[side].handle_input(now, &packet, Trust::Check);
-            }
-            if ends[side].poll_timeout().is_some_and(|at| at <= now) {
-                ends[side].handle_timeout(now);
-            }
-            while let Some(event) = ends[side].poll_event() {
-                let Some(mut connection) = ends[side].connection(event.connection()) else { continue };
+        let mut next = Vec::new();
+        for (name, end, link) in &mut ends {
+            drive(now, end, link);
+            while let Some(event) = end.poll_event() {
                 match event {
-                    Event::Connected(_) => {
+                    Event::Connected(id) => {
                         println!("{now} client: connected to {}", SERVER.1);
-                        connection.send(now, b"how are you?")?;
-                        connection.close(now);
+                        end.send(now, id, b"how are you?")?;
+                        end.close(now, id);
                     }
-                    Event::Readable(_) => loop {
+                    Event::Readable(id) => loop {
                         let mut buffer = [0; 1500];
-                        match connection.recv(now, &mut buffer) {
-                            Ok((0, _)) if side == 0 => return Ok(()),
-                            Ok((0, _)) => break connection.close(now),
+                        match end.recv(now, id, &mut buffer) {
+                            Ok((0, _)) if *name == "client" => return Ok(()),
+                            Ok((0, _)) => break end.close(now, id),
                             Ok((len, _)) => {
                                 println!("{now} {name}: {:?}", String::from_utf8_lossy(&buffer[..len]));
-                                if side == 1 {
-                                    connection.send(now, b"well, thank you")?;
+                                if *name == "server" {
+                                    end.send(now, id, b"well, thank you")?;
                                 }
                             }
                             Err(RecvError::WouldBlock) => break,
@@ -57,13 +71,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     _ => {}
                 }
             }
-            let mut packet = Vec::new();
-            while ends[side].poll_transmit(now, &mut packet).is_some() {
-                links[1 - side].push_back((now + DELAY, std::mem::take(&mut packet)));
-            }
+            next.extend(drive(now, end, link));
         }
-        let arrivals = links.iter().filter_map(|link| link.front().map(|(at, _)| *at));
-        let timeouts = ends.iter().filter_map(Endpoint::poll_timeout);
-        now = arrivals.chain(timeouts).min().ok_or("nothing is due, and the client has no answer")?;
+        // What the server has sent comes after the client has said when it wants its turn.
+        next.extend(ends.iter().filter_map(|(_, _, link)| link.next_arrival()));
+        now = next.into_iter().min().ok_or("nothing is due, and the client has no answer")?;
     }
 }

@@ -53,6 +53,9 @@ settings! {
         pub receive_buffer: usize,
         /// Upper bound for data plus options per segment, below what the route's MTU allows.
         pub mss: Option<u16>,
+        /// A segment that times out again and again, while the peer answers what is short, is taken for too long for its path (RFC 2923
+        /// §2.1).
+        pub finds_black_holes: bool,
         /// Congestion control (scps-tp §4).
         pub congestion: Congestion,
         /// First congestion window (scps-tp §4.2).
@@ -134,12 +137,30 @@ settings! {
         pub gamma_segs: u32,
         /// How often slow start doubles.
         pub slow_start: VegasSlowStart,
+        /// How much it shrinks.
+        pub decrease: VegasDecrease,
     }
+}
+
+/// By how much a Vegas window shrinks in a round trip that has too much in the queue (scps-tp §4.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum VegasDecrease {
+    /// One segment (Brakmo and Peterson 1995; FY97 §A.2.2, which finds it too slow for large windows).
+    Segment,
+    /// Half of the segments above beta, and one at least, as the reference does for large windows.
+    HalfExcess,
 }
 
 impl Default for VegasConfig {
     fn default() -> Self {
-        VegasConfig { alpha_segs: 3, beta_segs: 5, gamma_segs: 4, slow_start: VegasSlowStart::EveryRtt }
+        VegasConfig {
+            alpha_segs: 3,
+            beta_segs: 5,
+            gamma_segs: 4,
+            slow_start: VegasSlowStart::EveryRtt,
+            decrease: VegasDecrease::HalfExcess,
+        }
     }
 }
 
@@ -305,6 +326,7 @@ impl Default for Config {
             segments_max: None,
             receive_buffer: 32_768,
             mss: None,
+            finds_black_holes: false,
             congestion: Congestion::Vegas(VegasConfig::default()),
             initial_window: InitialWindow::Rfc3390,
             byte_counting: false,
@@ -362,9 +384,11 @@ impl Config {
         config
     }
 
-    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip (apparatus P-01).
+    /// SCPS-TP with Vegas as FY97 ran it: slow start doubles every other round trip, and the window shrinks by one segment in one
+    /// (apparatus P-01).
     pub fn fy97_vegas() -> Self {
-        let vegas = VegasConfig { slow_start: VegasSlowStart::EveryOtherRtt, ..VegasConfig::default() };
+        let (slow_start, decrease) = (VegasSlowStart::EveryOtherRtt, VegasDecrease::Segment);
+        let vegas = VegasConfig { slow_start, decrease, ..VegasConfig::default() };
         Config { congestion: Congestion::Vegas(vegas), ..Config::fy97_rate() }
     }
 
@@ -392,6 +416,7 @@ impl Config {
             snack_long: true,
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
+            finds_black_holes: true,
             initial_window: InitialWindow::Segments(10),
             byte_counting: true,
             ..Config::default()

@@ -5,13 +5,11 @@ mod arrival;
 mod connections;
 mod events;
 mod following;
-mod handle;
 mod listening;
 mod replies;
 mod transmit;
 mod unknown;
 
-pub use handle::ConnectionHandle;
 pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 
@@ -62,6 +60,8 @@ settings! {
         pub fallback_lifetime: Duration,
         /// What carries segments.
         pub network: NetworkConfig,
+        /// All destinations are behind one path, such as a tunnel to a gateway: what is found out about its MTU holds for every one.
+        pub one_path: bool,
         /// Local ports chosen for connections without one (scps-tp §9.7).
         pub ephemeral_ports: (u16, u16),
     }
@@ -77,6 +77,7 @@ impl Default for EndpointConfig {
             tells_unknown: false,
             fallback_lifetime: Duration::from_secs(600),
             network: NetworkConfig::Ipv4,
+            one_path: false,
             ephemeral_ports: (5001, 64_000),
         }
     }
@@ -121,8 +122,10 @@ impl Endpoint {
         let mut rng = seed.stream("endpoint");
         let network = Network::new(&config.network, rng.next_u32() as u16);
         let route = Route::new(within(&network, route), now);
+        let mut connections = Connections::new(network, route, config.fallback_lifetime, now);
+        connections.is_one_path = config.one_path;
         Endpoint {
-            connections: Connections::new(network, route, config.fallback_lifetime, now),
+            connections,
             config,
             seed,
             rng,
@@ -286,7 +289,7 @@ impl Endpoint {
             via,
             config,
             route,
-            path_mtu: self.connections.path_mtus.to(remote.0, now),
+            path_mtu: self.connections.path_mtus.to(self.connections.path_to(remote.0), now),
             network_header: self.connections.network.overhead(&envelope) as u16,
             iss,
             // RFC 7323 §5.4: an offset per connection keeps the host's uptime private.
@@ -641,9 +644,14 @@ impl Endpoint {
         self.connections.events.made()
     }
 
-    /// The next trace record.
+    /// The next trace record. Some 65,000 wait to be taken; then the oldest are forgotten.
     pub fn poll_trace(&mut self) -> Option<TraceRecord> {
         self.connections.traces.pop_front()
+    }
+
+    /// Trace records that were forgotten because too many waited.
+    pub fn traces_forgotten(&self) -> u64 {
+        self.connections.traces_forgotten
     }
 }
 

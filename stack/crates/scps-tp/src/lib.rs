@@ -30,12 +30,14 @@
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod ack;
+mod black_hole;
 mod cc;
 mod compression;
 mod config;
 mod connection;
 mod control;
 mod cookie;
+mod drive;
 mod endpoint;
 mod error;
 mod event;
@@ -82,9 +84,10 @@ mod trace;
 pub use ack::SegmentBatch;
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
-    RtoConfig, SnackPolicy, VegasConfig, VegasSlowStart,
+    RtoConfig, SnackPolicy, VegasConfig, VegasDecrease, VegasSlowStart,
 };
-pub use endpoint::{Carrier, ConnectionHandle, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
+pub use drive::{drive, Wire};
+pub use endpoint::{Carrier, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
 pub use names::{ConnectionId, ListenerId, RouteId};

@@ -1,6 +1,7 @@
 //! The sending half of a connection: its path, what is to be sent, what is under way, and what is known to be lost. Which data leaves
 //! next is said in `output/data.rs`, what acknowledgements do in `recovery.rs`, and what timers do in `timeouts.rs`.
 
+use crate::black_hole::BlackHole;
 use crate::config::Congestion;
 use crate::control::Control;
 use crate::path::Path;
@@ -21,12 +22,13 @@ pub(crate) struct Outbound {
     /// What is under way.
     pub(crate) board: Scoreboard,
     pub(crate) recovery: Recovery,
+    pub(crate) black_hole: BlackHole,
 }
 
 impl Outbound {
     pub(crate) fn new(path: Path, sender: Sender, segments_max: Option<usize>) -> Self {
         let board = Scoreboard::new(segments_max.map_or(usize::MAX, |most| most.max(1)));
-        Outbound { path, sender, board, recovery: Recovery::default() }
+        Outbound { path, sender, board, recovery: Recovery::default(), black_hole: BlackHole::default() }
     }
 
     /// Both sides agreed on how they speak: the size of segments is known.
@@ -50,7 +52,12 @@ impl Outbound {
 
     /// Largest data and options per segment towards the peer.
     pub(crate) fn effective_mss(&self, control: &Control, route: &Route) -> u64 {
-        let mss = route.mss_within(self.path.mtu(route), self.path.network_header());
+        self.mss_within(control, route, self.path.mtu(route))
+    }
+
+    /// The same, if the path takes packets of `mtu`.
+    fn mss_within(&self, control: &Control, route: &Route, mtu: u16) -> u64 {
+        let mss = route.mss_within(mtu, self.path.network_header());
         let own = control.config.mss.map_or(mss, |m| m.min(mss));
         // Absent peer option: own value, as the reference does (scps-tp §2.7).
         u64::from(control.opening.peer_mss().map_or(own, |p| p.max(MSS_MIN).min(own)).max(1))
@@ -58,8 +65,13 @@ impl Outbound {
 
     /// Data of a full segment, as congestion control counts it.
     pub(crate) fn full_segment(&self, control: &Control, route: &Route) -> u64 {
+        self.full_segment_within(control, route, self.path.mtu(route))
+    }
+
+    /// The same, if the path takes packets of `mtu`.
+    pub(crate) fn full_segment_within(&self, control: &Control, route: &Route, mtu: u16) -> u64 {
         let options = if control.agreed.timestamps { 12 } else { 0 };
-        self.effective_mss(control, route).saturating_sub(options).max(1)
+        self.mss_within(control, route, mtu).saturating_sub(options).max(1)
     }
 
     // What is told.

@@ -86,7 +86,9 @@ impl Connection {
         if self.control.state == State::Closed {
             return Polled::Idle;
         }
-        self.outbound.path.forget_old_mtu(sending.now);
+        if self.outbound.path.forget_old_mtu(sending.now) {
+            self.outbound.black_hole.want_trial();
+        }
         if self.control.opening.is_syn_due() {
             return self.send_syn(sending);
         }

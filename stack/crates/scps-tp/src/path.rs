@@ -20,6 +20,8 @@ pub(crate) struct Path {
     network_header: u16,
     /// What it takes, if less than its route.
     mtu: Option<PathMtu>,
+    /// What was found out about its MTU, until others are told.
+    mtu_found: Option<MtuFound>,
     rtt: RttEstimator,
     rto: Rto,
     cc: Controller,
@@ -30,6 +32,15 @@ pub(crate) struct Path {
     is_cwnd_limited: bool,
     /// Until when the peer's word is taken that packets come damaged.
     damaged_until: Instant,
+}
+
+/// What a sender finds out about a path of which nobody reports anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum MtuFound {
+    /// It takes packets of so many octets, and longer ones vanish.
+    Less(u16),
+    /// It takes as much as its route.
+    AsRoute,
 }
 
 /// What an acknowledgement says arrived.
@@ -65,6 +76,7 @@ impl Path {
             route: id,
             network_header,
             mtu,
+            mtu_found: None,
             rtt,
             rto: Rto::new(config.rto, route.config().initial_rto),
             cc: Controller::new(config, segment),
@@ -100,17 +112,32 @@ impl Path {
     /// What its packets may be.
     pub(crate) fn carriage(&self, route: &Route) -> Carriage {
         let may_fragment = self.mtu.is_some_and(|path| path.may_fragment);
-        Carriage { mtu: self.mtu(route), dont_fragment: route.config().dont_fragment && !may_fragment }
+        // What only timeouts say is tried again now and then with a longer packet.
+        let mtu = if self.mtu.is_some_and(|path| path.is_guessed) { route.config().mtu } else { self.mtu(route) };
+        Carriage { mtu, dont_fragment: route.config().dont_fragment && !may_fragment }
     }
 
     /// It was reported to take less than its route.
-    pub(crate) fn set_mtu(&mut self, mtu: PathMtu) {
-        self.mtu = Some(mtu);
+    pub(crate) fn set_mtu(&mut self, mtu: Option<PathMtu>) {
+        self.mtu = mtu;
     }
 
-    /// A report is believed for a while only: the path may have changed (RFC 1191 §6.3).
-    pub(crate) fn forget_old_mtu(&mut self, now: Instant) {
-        self.mtu = self.mtu.filter(|path| now < path.until);
+    /// A report is believed for a while only: the path may have changed (RFC 1191 §6.3). True if it is time to try a longer packet on a
+    /// path of which nobody reported anything.
+    pub(crate) fn forget_old_mtu(&mut self, now: Instant) -> bool {
+        let Some(path) = self.mtu.filter(|path| now >= path.until) else { return false };
+        self.mtu = path.is_guessed.then(|| path.prolonged(now));
+        path.is_guessed
+    }
+
+    /// Something was found out about its MTU.
+    pub(crate) fn find_mtu(&mut self, found: MtuFound) {
+        self.mtu_found = Some(found);
+    }
+
+    /// What was found since this was asked last.
+    pub(crate) fn take_mtu_found(&mut self) -> Option<MtuFound> {
+        self.mtu_found.take()
     }
 
     // Time.

@@ -21,6 +21,15 @@ pub(crate) struct PathMtu {
     pub(crate) until: Instant,
     /// Less was reported than is believed: routers may cut packets in pieces.
     pub(crate) may_fragment: bool,
+    /// Nobody reported it: longer packets were not acknowledged.
+    pub(crate) is_guessed: bool,
+}
+
+impl PathMtu {
+    /// Believed for as long again.
+    pub(crate) fn prolonged(self, now: Instant) -> Self {
+        PathMtu { until: now + LIFETIME, ..self }
+    }
 }
 
 /// The path MTUs that are less than their route's.
@@ -32,7 +41,7 @@ pub(crate) struct PathMtus {
 impl PathMtus {
     /// That of the path to a destination, if it is less than its route's.
     pub(crate) fn to(&self, dst: Ipv4Addr, now: Instant) -> Option<PathMtu> {
-        self.known.get(&dst).copied().filter(|path| now < path.until)
+        self.known.get(&dst).copied().filter(|path| now < path.until || path.is_guessed)
     }
 
     /// A packet to `dst` was too big for a link of `mtu`; what its path takes, and whether that is news. `is_cut` is whether routers
@@ -46,7 +55,12 @@ impl PathMtus {
         is_cut: bool,
     ) -> Option<(PathMtu, bool)> {
         let may_fragment = is_cut && mtu < FLOOR && of_route >= FLOOR;
-        let path = PathMtu { mtu: if may_fragment { FLOOR } else { mtu }, until: now + LIFETIME, may_fragment };
+        let path = PathMtu {
+            mtu: if may_fragment { FLOOR } else { mtu },
+            until: now + LIFETIME,
+            may_fragment,
+            is_guessed: false,
+        };
         if let Some(known) =
             self.to(dst, now).filter(|known| (known.mtu, !known.may_fragment) <= (path.mtu, !may_fragment))
         {
@@ -55,12 +69,28 @@ impl PathMtus {
         if path.mtu >= of_route && !may_fragment {
             return None;
         }
+        self.put(dst, path);
+        Some((path, true))
+    }
+
+    /// Packets to `dst` of more than `mtu` vanish, and nobody says so.
+    pub(crate) fn on_black_hole(&mut self, now: Instant, dst: Ipv4Addr, mtu: u16) -> PathMtu {
+        let path = PathMtu { mtu, until: now + LIFETIME, may_fragment: false, is_guessed: true };
+        self.put(dst, path);
+        path
+    }
+
+    /// The path to `dst` takes what its route does.
+    pub(crate) fn forget(&mut self, dst: Ipv4Addr) {
+        self.known.remove(&dst);
+    }
+
+    fn put(&mut self, dst: Ipv4Addr, path: PathMtu) {
         if self.known.len() >= KNOWN_MAX && !self.known.contains_key(&dst) {
             let oldest = self.known.iter().min_by_key(|(_, path)| path.until).map(|(dst, _)| *dst);
             oldest.and_then(|dst| self.known.remove(&dst));
         }
         self.known.insert(dst, path);
-        Some((path, true))
     }
 }
 

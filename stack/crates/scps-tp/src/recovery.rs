@@ -11,7 +11,7 @@ pub(crate) use state::Recovery;
 use crate::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::outbound::Outbound;
-use crate::path::Progress;
+use crate::path::{MtuFound, Progress};
 use crate::route::Route;
 use crate::scoreboard::{Fate, Outcome};
 use crate::snack;
@@ -20,6 +20,18 @@ use crate::timer::Timer;
 use crate::trace::{Cause, TraceEvent};
 use scps_types::{Duration, Instant};
 use scps_wire::tcp::Tcp;
+
+/// An acknowledgement of something sent, and what followed from it.
+struct Ack<'a> {
+    tcp: &'a Tcp,
+    /// Octets of data beside it.
+    data_len: usize,
+    /// Everything up to a later position is acknowledged.
+    has_advanced: bool,
+    /// It tells nothing new (RFC 5681 §2).
+    is_duplicate: bool,
+    outcome: Outcome,
+}
 
 impl Outbound {
     /// A segment was sent for the third time or more. Without timestamps no round trip is measured while everything is
@@ -69,6 +81,10 @@ impl Outbound {
         let echo_precedes = |left_at| echo.is_some_and(|ecr| clock.is_echo_older(ecr, left_at));
         let mut outcome = self.board.ack_to(acked, now, self.path.rtt_min(), echo_precedes);
         self.take_sack(control, now, acked, tcp, &mut outcome);
+        self.black_hole.on_arrival(outcome.longest);
+        if self.black_hole.is_trial_over(acked) {
+            self.path.find_mtu(MtuFound::AsRoute);
+        }
         if has_advanced {
             control.prolong_orphan(now, self.path.rto());
             self.advance(control, now, route, acked, outcome.octets);
@@ -76,9 +92,10 @@ impl Outbound {
             let (segment, limited) = (self.full_segment(control, route), control.config.limited_transmit);
             self.recovery.on_duplicate(now, self.path.rtt_min(), self.board.len(), limited, segment);
         }
-        self.take_rtt(control, now, tcp, has_advanced, &outcome);
+        let ack = Ack { tcp, data_len, has_advanced, is_duplicate, outcome };
+        self.take_rtt(control, now, &ack);
         self.learn_reordering(control, &outcome);
-        self.find_losses(control, now, route, tcp, data_len, has_advanced, is_duplicate, &outcome);
+        self.find_losses(control, now, route, &ack);
         if outcome.octets > 0 {
             self.recovery.on_news();
         }
@@ -146,11 +163,12 @@ impl Outbound {
         }
     }
 
-    fn take_rtt(&mut self, control: &Control, now: Instant, tcp: &Tcp, has_advanced: bool, outcome: &Outcome) {
+    fn take_rtt(&mut self, control: &Control, now: Instant, ack: &Ack<'_>) {
+        let Ack { tcp, has_advanced, outcome, .. } = ack;
         let sample = match outcome.newest {
             // Karn: nothing among it was sent twice.
             Some(newest) if !outcome.resent => Some(now.since(newest.sent_at)),
-            _ if has_advanced && control.agreed.timestamps => {
+            _ if *has_advanced && control.agreed.timestamps => {
                 tcp.options.timestamps.filter(|t| t.ecr != 0).and_then(|t| control.clock.round_trip(t.ecr, now))
             }
             _ => None,
@@ -173,21 +191,8 @@ impl Outbound {
         }
     }
 
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "the facts of one acknowledgement; a struct would be built and taken apart on the spot"
-    )]
-    fn find_losses(
-        &mut self,
-        control: &mut Control,
-        now: Instant,
-        route: &Route,
-        tcp: &Tcp,
-        data_len: usize,
-        has_advanced: bool,
-        is_duplicate: bool,
-        outcome: &Outcome,
-    ) {
+    fn find_losses(&mut self, control: &mut Control, now: Instant, route: &Route, ack: &Ack<'_>) {
+        let Ack { tcp, data_len, has_advanced, is_duplicate, outcome } = *ack;
         let patience = self.patience();
         let has_maps = control.agreed.sack || control.agreed.snack_long;
         let mut highest = None;

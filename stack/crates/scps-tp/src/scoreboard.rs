@@ -70,6 +70,8 @@ pub struct Outcome {
     pub resend_arrived: bool,
     /// Resends that proved unnecessary: the first copy arrived.
     pub superfluous: u32,
+    /// Octets of the longest segment among them.
+    pub longest: u64,
 }
 
 /// Copies that are remembered beyond two for each segment before those that mean nothing are forgotten.
@@ -280,6 +282,7 @@ impl Scoreboard {
     /// `is_early`: whatever made the peer answer left before this segment's last copy did.
     fn deliver(&mut self, s: &Sent, now: Instant, rtt_min: Option<Duration>, is_early: bool, outcome: &mut Outcome) {
         outcome.octets += s.len();
+        outcome.longest = outcome.longest.max(s.len());
         if s.transmissions > 1 {
             outcome.resent = true;
             // Less than the least round trip ago: an earlier copy is what arrived.

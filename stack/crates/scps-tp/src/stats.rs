@@ -75,6 +75,8 @@ pub struct Signals {
     pub corruption: u64,
     /// A link of the way that is down.
     pub outage: u64,
+    /// Paths that nobody said anything of, and that drop long packets, and the MTU of the last one.
+    pub black_holes: (u64, u16),
 }
 
 impl Totals {

@@ -1,9 +1,11 @@
 //! What each timer does when it is due.
 
+use crate::black_hole::{Doubt, LENGTHS};
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::event::CloseReason;
 use crate::outbound::Outbound;
+use crate::path::MtuFound;
 use crate::persist::INTERVAL_MIN;
 use crate::route::Route;
 use crate::scoreboard::Fate;
@@ -116,6 +118,9 @@ impl Outbound {
             control.suspend(now);
             return;
         }
+        if control.config.finds_black_holes {
+            self.doubt_length(control, now, route, timeouts);
+        }
         let mss = self.full_segment(control, route);
         self.path.on_timeout(self.path.loss_is_congestion(route, now), mss);
         self.recovery.begin_after_timeout(self.sender.next());
@@ -130,6 +135,21 @@ impl Outbound {
         } else {
             // Go-back-N (scps-tp §4.3): a plain peer will not tell.
             self.board.mark_all(Cause::Rto);
+        }
+    }
+
+    /// The lowest segment timed out so often in a row: it may be too long for its path.
+    fn doubt_length(&mut self, control: &mut Control, now: Instant, route: &Route, timeouts: u32) {
+        let Some(front) = self.board.front().copied() else { return };
+        let (len, mtu) = (front.end - front.start - u64::from(front.fin), self.path.mtu(route));
+        let full = |mtu| self.full_segment_within(control, route, mtu);
+        let fulls = LENGTHS.map(|mtu| (mtu, full(mtu)));
+        let within = |mtu| fulls.iter().find(|full| full.0 == mtu).map_or(0, |full| full.1);
+        let heard_at = control.probing.heard_at();
+        match self.black_hole.on_timeout(now, (timeouts, heard_at), (len, mtu), within) {
+            Doubt::None => {}
+            Doubt::Ask => control.probing.want_answer(),
+            Doubt::Shorter(mtu) => self.path.find_mtu(MtuFound::Less(mtu)),
         }
     }
 

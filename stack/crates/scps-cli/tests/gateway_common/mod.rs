@@ -228,6 +228,15 @@ impl Lab {
     /// Puts a program on the way between the gateways that passes a datagram not at all, once or twice, with these weights, and every
     /// tenth late.
     pub fn bad_link(&mut self, weights: [u32; 3]) -> Program {
+        self.relay(weights, 2000)
+    }
+
+    /// The same with one that passes what is not longer than so many octets, and says nothing of the rest.
+    pub fn narrow_link(&mut self, longest: usize) -> Program {
+        self.relay([0, 1, 0], longest)
+    }
+
+    fn relay(&mut self, weights: [u32; 3], longest: usize) -> Program {
         self.near_wan = r#""local": "127.0.0.1:7168", "remote": "127.0.0.1:7169""#;
         let script =
             "import heapq, itertools, random, select; random.seed(7); count = itertools.count(); waiting = []\n\
@@ -240,6 +249,7 @@ impl Lab {
              \x20 for s in ready:\n\
              \x20   try: d = s.recv(2000)\n\
              \x20   except OSError: continue\n\
+             \x20   if len(d) > LONGEST: continue\n\
              \x20   for _ in range(random.choices([0, 1, 2], WEIGHTS)[0]):\n\
              \x20     late = random.random() * .02 if random.random() < .1 else 0\n\
              \x20     heapq.heappush(waiting, (now + late, next(count), s, d))\n\
@@ -247,7 +257,7 @@ impl Lab {
              \x20   _, _, s, d = heapq.heappop(waiting); to, at = onward[s]\n\
              \x20   try: to.sendto(d, at)\n\
              \x20   except OSError: pass";
-        self.python(NEAR, &script.replace("WEIGHTS", &format!("{weights:?}")))
+        self.python(NEAR, &script.replace("WEIGHTS", &format!("{weights:?}")).replace("LONGEST", &longest.to_string()))
     }
 
     pub fn server(&self, script: &str) -> Program {

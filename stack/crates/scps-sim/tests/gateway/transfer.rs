@@ -1,7 +1,7 @@
 //! Contents, ends and accounts of connections through gateways.
 
 use crate::chain::{content, gateway_config, lan, plain, satellite, space, Chain, CLIENT, PORT, SERVER};
-use scps_gateway::{ConfigError, End, Forward, Gateway, Limits, SetUp, Side};
+use scps_gateway::{Bypass, ConfigError, End, Forward, Gateway, Limits, SetUp, Side};
 use scps_sim::Program;
 use scps_tp::{CloseReason, SegmentBatch, Trust};
 use scps_types::{Bitrate, Duration, Instant, Seed, SeqNum};
@@ -365,10 +365,12 @@ fn settings_of_no_use_are_refused() {
     assert!(refused(wide).to_string().starts_with("cannot listen on [::1]:80: expected an IPv4 address"));
 }
 
-/// A batch of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others.
+/// A batch of segments has a verdict for each: the reset of a connection that goes another way passes, also between two of others, and so
+/// does what is of a connection that is not split.
 #[test]
 fn a_reset_of_no_connection_passes_out_of_a_row() {
-    let mut gateway = Gateway::new(gateway_config(SetUp::ConnectFirst), Seed::from_u64(1), Instant::ZERO).unwrap();
+    let config = gateway_config(SetUp::ConnectFirst).bypasses(vec![Bypass { net: (CLIENT, 32), ports: (4, 4) }]);
+    let mut gateway = Gateway::new(config, Seed::from_u64(1), Instant::ZERO).unwrap();
     let segment = |port: u16, flags: Flags| {
         let options = Options::default();
         let (seq, ack) = (SeqNum(7), SeqNum(9));
@@ -381,7 +383,13 @@ fn a_reset_of_no_connection_passes_out_of_a_row() {
             .emit(head);
         packet
     };
-    let batch = [segment(1, Flags::ACK), segment(2, Flags::RST), segment(3, Flags::ACK)];
+    let batch = [
+        segment(1, Flags::ACK),
+        segment(2, Flags::RST),
+        segment(3, Flags::ACK),
+        segment(4, Flags::ACK),
+        segment(5, Flags::ACK),
+    ];
     let mut passed = Vec::new();
     let octets = batch.concat();
     gateway.handle_batch(
@@ -394,8 +402,26 @@ fn a_reset_of_no_connection_passes_out_of_a_row() {
             passed.push((packet.to_vec(), batch));
         },
     );
-    assert_eq!(passed, [(batch[1].clone(), SegmentBatch::Packets(40))]);
-    assert_eq!(gateway.counters().passed, 1);
+    assert_eq!(passed, [1, 3].map(|i: usize| (batch[i].clone(), SegmentBatch::Packets(40))));
+    assert_eq!(gateway.counters().passed, 2);
+}
+
+#[test]
+fn connections_of_the_bypass_list_are_not_split_and_others_are() {
+    let ssh = Bypass { net: (SERVER, 32), ports: (PORT, PORT) };
+    for (bypass, split) in [(ssh, 0), (Bypass { ports: (22, 22), ..ssh }, 1)] {
+        let config = gateway_config(SetUp::ConnectFirst).bypasses(vec![bypass]);
+        let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 7);
+        let (up, down) = (content(20_000, 1), content(30_000, 2));
+        let id = chain.open(4000, Program::sending(up.clone()), Program::sending(down.clone()));
+        chain.run_for(Duration::from_secs(60));
+        assert_eq!(chain.server_program(4000).unwrap().received, up);
+        assert_eq!(chain.client().programs[&id].received, down);
+        for i in [0, 1] {
+            let counters = chain.gateway(i).counters();
+            assert_eq!((counters.begun, counters.passed > 50), (split, split == 0), "gateway {i}: {counters:?}");
+        }
+    }
 }
 
 #[test]

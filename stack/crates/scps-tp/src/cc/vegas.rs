@@ -1,10 +1,10 @@
 //! Mode 2: Vegas with the two slow-start variants (scps-tp §4.4; Brakmo and Peterson 1995 §3).
 //!
-//! Deviation: the reference's faster decrease for large windows falls through into one more segment; this decreases by
-//! one segment per round trip, as Vegas does. Base RTT comes from the connection's valid samples only.
+//! Deviation: the reference's decrease for large windows falls through into one more segment; this one does not. Base RTT comes from the
+//! connection's valid samples only.
 
 use super::AckSample;
-use crate::config::{VegasConfig, VegasSlowStart};
+use crate::config::{VegasConfig, VegasDecrease, VegasSlowStart};
 use scps_types::Duration;
 
 /// Largest window (scps-tp §4.4).
@@ -102,7 +102,15 @@ impl Vegas {
                         self.cwnd += m;
                     }
                 } else if diff > segs(self.config.beta_segs) {
-                    self.cwnd = self.cwnd.saturating_sub(m);
+                    let less = match self.config.decrease {
+                        VegasDecrease::Segment => m,
+                        // A segment at least; of what is counted in 1/256 of a segment, half (scps-tp §4.4).
+                        VegasDecrease::HalfExcess => {
+                            let excess = u64::try_from(diff - segs(self.config.beta_segs)).unwrap_or(u64::MAX);
+                            (excess.saturating_mul(m) / 512).min(self.cwnd / 2).max(m)
+                        }
+                    };
+                    self.cwnd = self.cwnd.saturating_sub(less);
                     if self.cwnd <= m {
                         // W <= M: back to slow start with W = M (scps-tp §4.4).
                         self.cwnd = m;
@@ -180,6 +188,19 @@ mod tests {
         assert_eq!(round(&mut c, 660), 17);
         // diff = 17*(800-500)/800 = 6.4 > beta 5: one less.
         assert_eq!(round(&mut c, 800), 16);
+    }
+
+    #[test]
+    fn far_above_beta_half_of_the_excess_goes_or_one_segment() {
+        let settled = |decrease| {
+            let config = VegasConfig { decrease, ..VegasConfig::default() };
+            let mut c = Vegas::new(config, 64 * M, 64 * M, M);
+            // At the threshold slow start ends, window unchanged. Then diff = 64*(1000-500)/1000 = 32 > beta 5.
+            assert_eq!(round(&mut c, 500), 64);
+            round(&mut c, 1000)
+        };
+        assert_eq!(settled(VegasDecrease::Segment), 63);
+        assert_eq!(settled(VegasDecrease::HalfExcess), 50, "(32 - 5) / 2 = 13.5 segments less");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::{AddressPort, ConnectionId, RouteId};
 use crate::output::{Polled, Sending};
+use crate::path::MtuFound;
 use crate::path_mtu::PathMtus;
 use crate::route::Route;
 use crate::routes::Routes;
@@ -28,6 +29,9 @@ use scps_wire::tcp::{Flags, Tcp};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
+/// Records of a trace that wait to be taken; the oldest are forgotten when there are more.
+const TRACES_MAX: usize = 65_536;
+
 #[derive(Debug)]
 pub(super) struct Connections {
     pub(super) table: ConnectionTable,
@@ -36,10 +40,14 @@ pub(super) struct Connections {
     pub(super) schedule: Schedule,
     pub(super) events: Events,
     pub(super) traces: VecDeque<TraceRecord>,
+    /// Records that were forgotten because nobody took them.
+    pub(super) traces_forgotten: u64,
     pub(super) owed: Owed,
     pub(super) fallbacks: Fallbacks,
     fallback_lifetime: Duration,
     pub(super) path_mtus: PathMtus,
+    /// All destinations are behind one path.
+    pub(super) is_one_path: bool,
     pub(super) carrier: Carrier,
     /// What routers told.
     pub(super) signals: Signals,
@@ -58,10 +66,12 @@ impl Connections {
             schedule: Schedule::new(1),
             events: Events::default(),
             traces: VecDeque::new(),
+            traces_forgotten: 0,
             owed: Owed::default(),
             fallbacks: Fallbacks::default(),
             fallback_lifetime,
             path_mtus: PathMtus::default(),
+            is_one_path: false,
             carrier: Carrier::Single,
             signals: Signals::default(),
             gone: Totals::default(),
@@ -182,15 +192,51 @@ impl Connections {
     /// A packet of a connection was too big: it sends in smaller pieces, and so do the others to the same destination.
     pub(super) fn on_too_big(&mut self, now: Instant, place: u32, mtu: u16) {
         let Some(c) = self.table.at(place) else { return };
-        let (dst, route) = (c.control.remote.0, c.outbound.path.route());
+        let (dst, route) = (self.path_to(c.control.remote.0), c.outbound.path.route());
         let (of_route, is_cut) = (self.routes[route].config().mtu, self.network.routers_cut());
         let Some((path, is_news)) = self.path_mtus.on_report(now, dst, mtu, of_route, is_cut) else { return };
+        let is_one_path = self.is_one_path;
         let concerned = if is_news { self.table.places() } else { place..place + 1 };
         for place in concerned {
-            let Some(c) = self.table.at_mut(place).filter(|c| c.control.remote.0 == dst) else { continue };
+            let Some(c) = self.table.at_mut(place).filter(|c| is_one_path || c.control.remote.0 == dst) else {
+                continue;
+            };
+            c.outbound.path.set_mtu(Some(path));
+            c.outbound.on_mtu_lowered(&mut c.control, now, &self.routes[c.outbound.path.route()]);
+            self.settle(place);
+        }
+    }
+
+    /// A connection found out what its path takes: it tells the others.
+    fn on_mtu_found(&mut self, now: Instant, place: u32) {
+        let Some(c) = self.table.at_mut(place) else { return };
+        let Some(found) = c.outbound.path.take_mtu_found() else { return };
+        let dst = self.path_to(self.table.at(place).map_or(Ipv4Addr::UNSPECIFIED, |c| c.control.remote.0));
+        let path = match found {
+            MtuFound::Less(mtu) => {
+                self.signals.black_holes = (self.signals.black_holes.0 + 1, mtu);
+                Some(self.path_mtus.on_black_hole(now, dst, mtu))
+            }
+            MtuFound::AsRoute => {
+                self.path_mtus.forget(dst);
+                None
+            }
+        };
+        for place in self.table.places() {
+            let is_concerned = |c: &&mut Connection| self.is_one_path || c.control.remote.0 == dst;
+            let Some(c) = self.table.at_mut(place).filter(is_concerned) else { continue };
             c.outbound.path.set_mtu(path);
             c.outbound.on_mtu_lowered(&mut c.control, now, &self.routes[c.outbound.path.route()]);
             self.settle(place);
+        }
+    }
+
+    /// By which name the path to a destination is known.
+    pub(super) fn path_to(&self, dst: Ipv4Addr) -> Ipv4Addr {
+        if self.is_one_path {
+            Ipv4Addr::UNSPECIFIED
+        } else {
+            dst
         }
     }
 
@@ -235,6 +281,7 @@ impl Connections {
         }
         let was_available = self.routes[route].is_available();
         let verdict = c.on_segment(now, &mut self.routes[route], tcp, payload);
+        self.on_mtu_found(now, place);
         if self.routes[route].is_available() != was_available {
             self.tell_of_route(now, route, Some(place));
         }
@@ -248,6 +295,7 @@ impl Connections {
                 let route = c.outbound.path.route();
                 let was_available = self.routes[route].is_available();
                 c.on_timeout(now, &mut self.routes[route]);
+                self.on_mtu_found(now, place);
                 if self.routes[route].is_available() != was_available {
                     self.tell_of_route(now, route, Some(place));
                 }
@@ -375,6 +423,10 @@ impl Connections {
             self.events.push(event);
         }
         self.traces.extend(control.trace.drain(..));
+        while self.traces.len() > TRACES_MAX {
+            self.traces.pop_front();
+            self.traces_forgotten += 1;
+        }
         self.schedule.set_deadline(place, control.timers.next());
         let is_closed = control.state == State::Closed;
         let is_gone = is_closed && control.is_orphan && !control.is_reset_due;

@@ -95,6 +95,11 @@ impl Outbound {
         if self.sender.waiting() == 0 && !fin_waits {
             return None;
         }
+        if self.black_hole.is_trial_due() {
+            if let Some(draft) = self.next_trial(control, now, route) {
+                return Some(draft);
+            }
+        }
         let Portion { mut len, is_full, is_last, is_record_end, is_silly } = self.portion(control, route);
         if is_silly {
             self.arm_persist(control, now, route);
@@ -128,6 +133,19 @@ impl Outbound {
             self.path.note_cwnd_limited();
         }
         Some(Draft { segments, ..self.draft_data(control, now, self.sender.next(), len, fin) })
+    }
+
+    /// A segment as long as the route takes, over a path that seemed to take less.
+    fn next_trial(&mut self, control: &Control, now: Instant, route: &Route) -> Option<Draft> {
+        let (start, full) = (self.sender.next(), self.full_segment_within(control, route, route.config().mtu));
+        let window = self.sender.edge().saturating_sub(start);
+        let has_records = self.sender.data().record_end_after(start).is_some();
+        let fits = self.sender.waiting().min(window) >= full && self.flight(control) + full <= self.path.cwnd();
+        if has_records || control.is_compressing() || !fits || self.board.room() == 0 {
+            return None;
+        }
+        self.black_hole.try_long(start, start + full);
+        Some(self.draft_data(control, now, start, full, false))
     }
 
     /// Full segments that may leave as one. Where each packet counts (a rate, a trace, records) they leave one by one; the last octets
@@ -184,6 +202,7 @@ impl Outbound {
         // With SACK what arrived is known, so every resend can be judged after one round trip.
         let factor = if lost.start == self.sender.una() || control.agreed.sack { 1 } else { 2 };
         let embargo = is_judged.then(|| self.patience() * factor);
+        self.black_hole.on_resent(lost.start, lost.end);
         let sent = self.board.on_resent(lost.start, now, embargo, control.config.snack_policy.fast_resends);
         control.stats.count_resend(lost.cause);
         if sent.transmissions > 2 {
