@@ -68,9 +68,6 @@ COMPARED = {
     "transfer_s": "{more} takes {number} times as long as {less}",
     "user_s": "{more} takes {number} times as long as {less} for whoever waits",
     "goodput_bps": "{more} is {number} times as fast as {less}",
-    "throughput_report_pct": "{more} is {number} times as fast as {less}",
-    "utilization": "{more} uses {number} times as much of the link as {less}",
-    "retransmissions": "{more} sends {number} times as many segments again as {less}",
 }
 LARGER = "{metric} is {number} times as large with {more} as with {less}"
 ERA_WORDS = {"period": "as then", "modern": "as today"}

@@ -1,4 +1,4 @@
-//! Vegas on a hop that others use as well, with a rate that changes every five seconds (FY97 §A.2.2): it gives way before the queue is full.
+//! Vegas on a hop that others use as well, with a rate that changes every five seconds (FY97 report, A.2.2): it gives way before the queue is full.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_sim::{LinkConfig, Way};
@@ -97,7 +97,7 @@ fn beside_others_that_leave_three_quarters_of_the_hop_vegas_loses_nothing() {
 #[test]
 fn beside_others_that_take_half_of_the_hop_it_loses_by_how_fast_it_shrinks_and_what_losses_mean() {
     let of = |config, loss| losses(1_000_000, config, loss);
-    // FY97 §A.2.2 finds a segment per round trip too little for windows ten times as large as Brakmo's.
+    // FY97 report, A.2.2 finds a segment per round trip too little for windows ten times as large as Brakmo's.
     let slow = of(vegas(VegasDecrease::Segment), LossMeaning::Corruption);
     let fast = of(vegas(VegasDecrease::HalfExcess), LossMeaning::Corruption);
     let careful = of(vegas(VegasDecrease::HalfExcess), LossMeaning::Congestion);

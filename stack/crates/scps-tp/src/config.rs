@@ -146,7 +146,7 @@ settings! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum VegasDecrease {
-    /// One segment (Brakmo and Peterson 1995; FY97 §A.2.2, which finds it too slow for large windows).
+    /// One segment (Brakmo and Peterson 1995; FY97 report, A.2.2, which finds it too slow for large windows).
     Segment,
     /// Half of the segments above beta, and one at least, as the reference does for large windows.
     HalfExcess,
