@@ -82,7 +82,9 @@ def test_a_command_that_does_not_exist_or_lets_no_time_pass_is_named(run, comman
     ids=str,
 )
 def test_a_required_command_that_ends_with_another_code_than_expected_leaves_the_cell_incomplete(run, step, reason):
-    cell = run(f"events: [{json.dumps(step | {'at': '1 s', 'node': 'h2'})}]\n").cell
+    # A cell waits for what is required, so that there is a command that is.
+    steps = [step | {"at": "1 s", "node": "h2"}, {"at": "2 s", "node": "h2", "command": "true"}]
+    cell = run(f"events: {json.dumps(steps)}\n").cell
     assert (cell.status, cell.reason) == ("incomplete" if reason else "completed", reason)
 
 
