@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+import dpkt
+
 from scpslab.analysis.capture import read_packets
 from scpslab.analysis.run import RunCell, open_cell
 from scpslab.analysis.table import read_results
@@ -67,6 +69,16 @@ class Cell(RunCell):
     def packets(self, probe: str) -> Seen:
         """The packets of a capture."""
         return read_packets(self.capture_file(probe))
+
+    def options(self, probe: str, kind: int) -> list[tuple[int, int, int]]:
+        """A TCP option of a capture's packets that have it, as dpkt reads them: ports, and the first four octets."""
+        with self.capture_file(probe).open("rb") as file:
+            captured = dpkt.pcap.Reader(file)
+            is_framed = captured.datalink() == dpkt.pcap.DLT_EN10MB
+            packets = [dpkt.ethernet.Ethernet(frame).data if is_framed else dpkt.ip.IP(frame) for _, frame in captured]
+        segments = [packet.data for packet in packets if isinstance(getattr(packet, "data", None), dpkt.tcp.TCP)]
+        options = ((segment, *option) for segment in segments for option in dpkt.tcp.parse_opts(segment.opts))
+        return [(one.sport, one.dport, int.from_bytes(value[:4], "big")) for one, is_, value in options if is_ == kind]
 
     def arrival_s(self, probe: str) -> Any:
         """Times of a capture's packets since the epoch, s."""

@@ -4,6 +4,7 @@ import base64
 import json
 from pathlib import Path
 
+import dpkt
 import pytest
 
 from scpslab.analysis.capture import read_packets
@@ -77,10 +78,15 @@ def drawn(folder: Path) -> dict[str, dict[str, object]]:
     packets = cell.packets("h2")
     client, server = packets.destination_port == 5001, packets.source_port == 5001
     numbers["after"] |= {"port of the transfer": int(packets.source_port[client][0])}
+    stamps = cell.options("h2", dpkt.tcp.TCP_OPT_TIMESTAMP)
+    first = {
+        "client": next(stamp for _, to, stamp in stamps if to == 5001),
+        "server": next(stamp for from_, _, stamp in stamps if from_ == 5001),
+    }
     for end, its in (("client", client), ("server", server)):
         numbers["after"] |= {
             f"sequence number of the {end}": int(packets.seq[its][0]),
-            f"timestamp of the {end}": int(packets.timestamp[its][0]),
+            f"timestamp of the {end}": first[end],
         }
     return numbers
 

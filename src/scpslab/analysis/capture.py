@@ -11,13 +11,12 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
-from scpslab.measure.connections import ABSENT, UDP, Bools, Ints, Seen, has_tcp_header
+from scpslab.measure.connections import ABSENT, SYN, UDP, Bools, Ints, Seen, has_tcp_header
 from scpslab.measure.pcapng import Frame, Interface, written
 
 # Magic number read as little endian: (byte order, nanoseconds per unit of the fraction).
@@ -29,9 +28,6 @@ ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 10
 LINK_HEADERS: dict[int, tuple[int, int | None]] = {ETHERNET: (14, 12), LINUX_SLL: (16, 14), LINUX_SLL2: (20, 0)}
 LINK_HEADERS |= dict.fromkeys((RAW, RAW_BSD, RAW_OPENBSD, IPV4), (0, None))
 ETHERTYPE_IPV4, VLAN_TAGS = 0x0800, (0x8100, 0x88A8)
-# No-op, no-op, kind 8, length 10: what every packet of a timestamped connection starts its options with.
-TIMESTAMP_PATTERN = 0x0101080A
-SACK_PATTERN = 0x01010502  # no-op, no-op, kind 5; with the bytes of its blocks it is the option's head
 
 
 @dataclass(frozen=True)
@@ -197,7 +193,7 @@ def decode(records: PacketRecords) -> Seen:
     network, transport, end, ip_header = network[chosen], transport[chosen], end[chosen], ip_header[chosen]
     ip_bytes, protocol, is_tcp = ip_bytes[chosen], protocol[chosen], is_tcp[chosen]
     tcp_header = np.where(is_tcp, np.maximum((octets.u8(transport + 12) >> 4) * 4, 20), 8)
-    options = _options(content, octets, transport + 20, np.minimum(transport + tcp_header, end), is_tcp)
+    flags = np.where(is_tcp, octets.u8(transport + 13), 0)
     return Seen(
         frame=chosen + 1,
         t_ns=t_ns[chosen],
@@ -210,32 +206,18 @@ def decode(records: PacketRecords) -> Seen:
         payload_bytes=np.maximum(ip_bytes - ip_header - tcp_header, 0),
         seq=np.where(is_tcp, octets.u32(transport + 4), 0),
         ack=np.where(is_tcp, octets.u32(transport + 8), 0),
-        flags=np.where(is_tcp, octets.u8(transport + 13), 0),
+        flags=flags,
         window=np.where(is_tcp, octets.u16(transport + 14), 0),
+        window_scale=_window_scales(content, transport + 20, np.minimum(transport + tcp_header, end), flags & SYN != 0),
         unread_packets=len(t_ns) - len(chosen),
         is_truncated=records.is_truncated,
-        **options,
     )
 
 
-def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Bools) -> dict[str, Any]:
-    """The TCP options an analysis uses.
-
-    The pattern of timestamps, as Linux writes them, alone or before SACK blocks, is read in one go, everything else
-    packet by packet.
-    """
-    timestamp, echo, scale, mss = (np.full(len(start), ABSENT, dtype=np.int64) for _ in range(4))
-    has_options = is_tcp & (end > start)
-    is_timed = has_options & (end - start >= 12) & (octets.u32(start) == TIMESTAMP_PATTERN)
-    sack = start + 12 * is_timed
-    sack_bytes = end - sack - 4
-    is_sack = has_options & (sack_bytes >= 8) & (sack_bytes % 8 == 0)
-    is_sack &= octets.u32(sack) == SACK_PATTERN + sack_bytes
-    is_plain = is_sack | (is_timed & (sack == end))
-    is_timed &= is_plain
-    timestamp[is_timed] = octets.u32(start[is_timed] + 4)
-    echo[is_timed] = octets.u32(start[is_timed] + 8)
-    for index in np.flatnonzero(has_options & ~is_plain).tolist():
+def _window_scales(content: bytes, start: Ints, end: Ints, is_syn: Bools) -> Ints:
+    """The window scale option of each SYN, -1 where there is none: the one option that an analysis uses."""
+    scales = np.full(len(start), ABSENT, dtype=np.int64)
+    for index in np.flatnonzero(is_syn).tolist():
         at, stop = int(start[index]), int(end[index])
         while at + 1 < stop and content[at] != 0:
             kind, size = content[at], content[at + 1]
@@ -244,19 +226,10 @@ def _options(content: bytes, octets: _Bytes, start: Ints, end: Ints, is_tcp: Boo
                 continue
             if size < 2 or at + size > stop:
                 break
-            if kind == 2 and size == 4:
-                mss[index] = int.from_bytes(content[at + 2 : at + 4], "big")
-            elif kind == 3 and size == 3:
-                scale[index] = min(content[at + 2], 14)  # RFC 7323 §2.3: a larger shift counts as 14
-            elif kind == 8 and size == 10:
-                timestamp[index], echo[index] = struct.unpack_from(">II", content, at + 2)
+            if kind == 3 and size == 3:
+                scales[index] = min(content[at + 2], 14)  # RFC 7323 §2.3: a larger shift counts as 14
             at += size
-    return {
-        "timestamp": timestamp,
-        "timestamp_echo": echo,
-        "window_scale": scale,
-        "mss_bytes": mss,
-    }
+    return scales
 
 
 def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str]) -> bytes:

@@ -60,11 +60,11 @@ def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[Problem
         if axis in OWN_COLUMNS or axis in columns:
             found = f'the axis "{axis}", which is a column of results.csv'
             yield Problem(("sweep", axis), found, "a name of its own", "Rename the axis.")
-    named = {f"{workload}_{metric}" for plan in shapes_of(plans) for workload, metric in columns_by_workload(plan)}
-    if scenario.metric is not None and scenario.metric not in {*columns, *named}:
-        yield Problem(("metric",), f'"{scenario.metric}"', *choice(scenario.metric, columns))
+    of_workloads = {pair: None for plan in shapes_of(plans) for pair in columns_by_workload(plan)}
+    shown = (*columns, *map("_".join, of_workloads))
+    if scenario.metric is not None and scenario.metric not in shown:
+        yield Problem(("metric",), f'"{scenario.metric}"', *choice(scenario.metric, shown))
     for index, check in enumerate(scenario.checks):
-        of_workloads = (pair for plan in shapes_of(plans) for pair in columns_by_workload(plan))
         own = dict.fromkeys(metric for workload, metric in of_workloads if workload == check.of)
         known = columns if check.of is None else tuple(own)
         if check.metric not in known:

@@ -134,9 +134,11 @@ def measure(cell: RunCell) -> dict[str, Value]:
             values[name] = value
 
     names = columns_by_workload(cell.plan)
+    ends = {line.get("name"): line.get("reason") for line in cell.records("lab") if line.get("event") == "workload"}
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
-        found, unsaid = family.measure(subjects[workload.name]), f"the record of {workload.name} does not say it"
+        found = family.measure(subjects[workload.name])
+        unsaid = str(ends.get(workload.name) or f"the record of {workload.name} does not say it")
         for name in (column.name for column in family.columns):
             take(names[workload.name, name], found.get(name), family.empty.get(name, unsaid))
     for of_plan in of_plans():

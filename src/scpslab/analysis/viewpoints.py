@@ -4,14 +4,14 @@ compared with, the queue before that hop.
 
 from __future__ import annotations
 
-from operator import mul
-
 from scpslab.plan import Plan
-from scpslab.plan.events import LinkStep
+from scpslab.plan.cell import stretches_of
 from scpslab.plan.flows import ways
+from scpslab.plan.links import FOR_EVER_NS, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.paths import Hop, slowest
 from scpslab.plan.probes import Observer
+from scpslab.plan.serial_links import SerialDirection
 from scpslab.plan.workloads import Traffic
 
 
@@ -20,39 +20,49 @@ def bottleneck(plan: Plan, workload: Traffic) -> Hop | None:
     return slowest(ways(plan, workload)[0])
 
 
+def rates_of(plan: Plan, link: str, direction: Direction | SerialDirection) -> tuple[tuple[int, int], ...]:
+    """A direction's rates: until when each holds (ns since the epoch), and bit/s (of a serial link baud). None of it is
+    known of a direction without a rate, and where a profile says when packets leave: its table is in no cell's files.
+    """
+    impairment = plan.cell.impairment(link, direction.name)
+    profile = impairment.profile if impairment else None
+    if direction.rate_bps is None or (profile is not None and profile.paces):
+        return ()
+    changed = stretches_of(plan.cell, link, direction) if isinstance(direction, Direction) else ()
+    return changed or ((FOR_EVER_NS, direction.rate_bps),)
+
+
+def steady_bps(plan: Plan, hop: Hop | None) -> int | None:
+    """A hop's rate where it is known and stays what it is."""
+    rates = rates_of(plan, hop.link.name, hop.direction) if hop else ()
+    return rates[0][1] if len(rates) == 1 else None
+
+
 def bottleneck_bps(plan: Plan, workload: Traffic, span_s: tuple[float, float] | None = None) -> float | None:
-    """That hop's rate in bit/s (of a serial link in baud); None when none is limited.
+    """The rate of the slowest hop on a workload's way; None when none is limited, or one is not known.
 
     Where events change rates, it is the least mean rate of a hop over a span of time at the receiving host (seconds
     since the epoch); None when the span is not known.
     """
     way = ways(plan, workload)[0]
-    steps = {hop.place: _steps(plan, hop) for hop in way if hop.direction.rate_bps is not None}
-    if not any(steps.values()):
-        hop = slowest(way)
-        return hop.direction.rate_bps if hop else None
+    limited = [place for place, hop in enumerate(way) if hop.direction.rate_bps is not None]
+    rates = {place: rates_of(plan, way[place].link.name, way[place].direction) for place in limited}
+    if not rates or not all(rates.values()):
+        return None
+    if all(len(mine) == 1 for mine in rates.values()):
+        return min(mine[0][1] for mine in rates.values())
     if span_s is None or span_s[1] <= span_s[0]:
         return None
-    rates: list[float] = []
-    for place, hop in enumerate(way):
-        if hop.direction.rate_bps is not None:
-            later_s = sum(after.delay_ns for after in way[place:]) / 1e9
-            from_s, to_s = (t_s - later_s for t_s in span_s)
-            times, values = [from_s], [float(hop.direction.rate_bps)]
-            for t_s, rate_bps in steps[hop.place]:
-                times.append(min(max(t_s, from_s), to_s))
-                values.append(rate_bps)
-            lengths = [end - begin for begin, end in zip(times, [*times[1:], to_s], strict=True)]
-            rates.append(sum(map(mul, lengths, values)) / (to_s - from_s))
-    return min(rates)
-
-
-def _steps(plan: Plan, hop: Hop) -> list[tuple[float, float]]:
-    """When a hop's rate changes (seconds since the epoch), and to what, in bit/s."""
-    link, direction = hop.place
-    steps = [step for step in plan.cell.events if isinstance(step, LinkStep) and step.change == "rate"]
-    mine = [step for step in steps if step.link == link and direction in step.directions]
-    return sorted((step.t_ns / 1e9, float(step.value)) for step in mine)
+    means: list[float] = []
+    for place, mine in rates.items():
+        later_ns = sum(after.delay_ns for after in way[place:])
+        begins, end = from_ns, to_ns = [t_s * 1e9 - later_ns for t_s in span_s]
+        carried = 0.0
+        for until_ns, rate_bps in mine:
+            end = min(max(until_ns, from_ns), to_ns)
+            carried, begins = carried + rate_bps * (end - begins), end
+        means.append(carried / (to_ns - from_ns))
+    return min(means)
 
 
 def queue_probe(plan: Plan, hop: Hop) -> Observer | None:

@@ -25,8 +25,8 @@ class Seen:
 
     `frame` counts from 1, as in Wireshark, and is 0 where no capture has them; `t_ns` since 1970 or the epoch;
     `ip_bytes` the packet's IP length; addresses as numbers; `payload_bytes` without IP, TCP and UDP headers; `seq`,
-    `ack`, `window` as on the wire; `timestamp` and `timestamp_echo`, `window_scale` and `mss_bytes` -1 where the option
-    is absent, and `has_options` says whether they are known at all.
+    `ack`, `window` as on the wire; `window_scale` -1 where the option is absent, and `has_options` says whether it is
+    known at all.
     """
 
     frame: Ints
@@ -42,10 +42,7 @@ class Seen:
     ack: Ints
     flags: Ints
     window: Ints
-    timestamp: Ints
-    timestamp_echo: Ints
     window_scale: Ints
-    mss_bytes: Ints
     unread_packets: int
     is_truncated: bool
     has_options: bool = True
@@ -75,8 +72,6 @@ class Connection:
     ack: Ints
     flags: Ints
     window_bytes: Ints
-    timestamp: Ints
-    timestamp_echo: Ints
     ip_bytes: Ints
     is_window_scale_known: bool
 
@@ -155,8 +150,6 @@ def _connection(packets: Seen, chosen: Ints, zero_ns: int) -> Connection:
         ack=ack,
         flags=flags,
         window_bytes=window,
-        timestamp=packets.timestamp[chosen],
-        timestamp_echo=packets.timestamp_echo[chosen],
         ip_bytes=packets.ip_bytes[chosen],
         is_window_scale_known=is_scaled or (packets.has_options and bool(np.any(flags & SYN))),
     )

@@ -56,11 +56,10 @@ class Record:
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else _nothing()
         # An answer in the nanosecond of its reason stands behind it: what arrives comes first.
         order = np.argsort(columns["t_ns"], kind="stable")
-        absent = np.full(len(order), ABSENT, np.int64)
         return Seen(
             frame=np.zeros(len(order), np.int64),
             **{name: column[order] for name, column in columns.items()},
-            **dict.fromkeys(("timestamp", "timestamp_echo", "window_scale", "mss_bytes"), absent),
+            window_scale=np.full(len(order), ABSENT, np.int64),
             unread_packets=0,
             is_truncated=False,
             has_options=False,

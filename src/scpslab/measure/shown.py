@@ -17,8 +17,7 @@ COLUMNS = (
 )
 SECOND_NS = 10**9
 LINKTYPE_RAW = 101
-IPV4_BYTES, IPV6_BYTES, UDP_BYTES, TCP_BYTES = 20, 40, 8, 20
-NO_OPERATION = b"\x01"
+IPV4_BYTES, UDP_BYTES, TCP_BYTES = 20, 8, 20
 
 
 def rows(directions: Sequence[Packets]) -> Iterator[tuple[object, ...]]:

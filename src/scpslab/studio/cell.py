@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from scpslab.analysis.run import RunCell
+from scpslab.analysis.viewpoints import rates_of
 from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number, text
 from scpslab.measure.connections import Bools, Ints
 from scpslab.measure.packets import FATES, HAS_ARRIVED, HAS_LEFT, NEVER, TCP_HEADERS, Packets
 from scpslab.measure.record import Record, dropped, wire_ns
-from scpslab.plan.cell import stretches_of
 from scpslab.plan.events import LinkStep, RunStep, Step
 from scpslab.plan.links import FOR_EVER_NS, LOSS_CAUSES, Direction
 from scpslab.plan.nodes import Switch
@@ -121,9 +121,7 @@ def _links(cell: RunCell) -> list[dict[str, Any]]:
 def _way(cell: RunCell, link: str, way: Direction | SerialDirection) -> dict[str, Any]:
     """A direction by its plan. `rates`: until when (ns; null: for good) and bit/s."""
     errors = cell.plan.cell.errors(link, way.name)
-    rates = stretches_of(cell.plan.cell, link, way) if isinstance(way, Direction) else ()
-    if not rates and way.rate_bps is not None:
-        rates = ((FOR_EVER_NS, way.rate_bps),)
+    rates = rates_of(cell.plan, link, way)
     queue = way.queue if isinstance(way, Direction) else None
     return {
         "name": way.name,

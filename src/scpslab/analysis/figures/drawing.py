@@ -90,10 +90,9 @@ def draw(
     written, in the order of the names.
 
     `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`:
-    png, svg, pdf. `models`: curves for figures of kind
-    metric-vs-axis, besides those of the recipe. Without names, figures of the project that this run has no data for are
-    left out; `warn` hears of the user's own ones that cannot be drawn, and of files with mistakes. Of several names,
-    those that can be drawn are drawn before the others raise.
+    png, svg, pdf. `models`: curves for figures of kind metric-vs-axis, besides those of the recipe. Without names,
+    figures of the project that this run has no data for are left out; `warn` hears of the user's own ones that cannot
+    be drawn, and of files with mistakes. Of several names, those that can be drawn are drawn before the others raise.
 
     Raises:
         ResultError: there is no run, or the run has no data for a named figure.

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from scpslab.analysis.figures.source import NothingToDrawError, transfer_of
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.analysis.run import RunCell
+from scpslab.analysis.viewpoints import steady_bps
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.flows import flow
@@ -77,8 +78,9 @@ def path_of(cell: RunCell) -> Path:
         raise _error(cell, f"found no path: {error}; expected one") from error
     there, back = hops.there, hops.back or []
     narrow = slowest(there)
-    if narrow is None or not isinstance(narrow.direction, Direction) or narrow.direction.rate_bps is None:
-        raise _error(cell, "found no link of packets with a rate on the path; expected one")
+    rate_bps = steady_bps(cell.plan, narrow)
+    if narrow is None or not isinstance(narrow.direction, Direction) or rate_bps is None:
+        raise _error(cell, "found no link of packets with a rate that stays on the path; expected one")
     header = HEADER_BYTES + (TIMESTAMP_BYTES if _has_timestamps(cell.plan, workload) else 0)
     full = bulk.segment_bytes + header
     return Path(
@@ -86,7 +88,7 @@ def path_of(cell: RunCell) -> Path:
         segment_bytes=bulk.segment_bytes,
         header_bytes=header,
         overhead_bytes=narrow.direction.overhead_bytes,
-        rate_bps=narrow.direction.rate_bps,
+        rate_bps=rate_bps,
         rtt_s=sum(_seconds(hop, full) for hop in there) + sum(_seconds(hop, header) for hop in back),
         loss=1 - math.prod(1 - _loss(cell, hop, full) for hop in there),
     )

@@ -22,6 +22,7 @@ Value: TypeAlias = int | float | str | bool | None
 Values: TypeAlias = dict[str, Value]
 # The lines of a record, by its name.
 Records: TypeAlias = Callable[[str], list[JsonObject]]
+NO_RATE = "no hop has a rate, or one follows a profile"
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
@@ -79,7 +80,7 @@ class Subject(Generic[Planned_co]):
         if not size_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
             return unknown(("goodput_bps", "utilization"), "no bytes arrived, or the time that they took is not known")
         rate_bps = self.rate_bps(transfer_s, start_s)
-        used = size_bytes * 8 / (transfer_s * rate_bps) if rate_bps else Unknown("the rate of no hop is known")
+        used = size_bytes * 8 / (transfer_s * rate_bps) if rate_bps else Unknown(NO_RATE)
         return {"goodput_bps": size_bytes * 8 / transfer_s, "utilization": used}
 
     def rate_bps(self, transfer_s: float, start_s: float | None) -> float | None:

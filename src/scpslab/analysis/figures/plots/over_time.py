@@ -29,7 +29,7 @@ from scpslab.analysis.figures.words import words
 from scpslab.analysis.lost_packets import find_losses
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets, queue_samples
 from scpslab.analysis.run import RunCell
-from scpslab.analysis.viewpoints import bottleneck
+from scpslab.analysis.viewpoints import bottleneck, steady_bps
 from scpslab.core import units
 from scpslab.core.strict_json import JsonObject, number
 from scpslab.documents import key
@@ -289,7 +289,7 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         label=label_of(cell),
         series=series,
         is_round_trip_smoothed=is_smoothed,
-        link_bps=hop.direction.rate_bps if hop else None,
+        link_bps=steady_bps(cell.plan, hop),
         hop=f"{place[0]}, {place[1]} direction",
         losses=losses,
         loss_notes=notes,
