@@ -74,8 +74,9 @@ class Cell(RunCell):
         """A TCP option of a capture's packets that have it, as dpkt reads them: ports, and the first four octets."""
         with self.capture_file(probe).open("rb") as file:
             captured = dpkt.pcap.Reader(file)
-            is_framed = captured.datalink() == dpkt.pcap.DLT_EN10MB
-            packets = [dpkt.ethernet.Ethernet(frame).data if is_framed else dpkt.ip.IP(frame) for _, frame in captured]
+            framed = {dpkt.pcap.DLT_EN10MB: dpkt.ethernet.Ethernet, dpkt.pcap.DLT_LINUX_SLL: dpkt.sll.SLL}
+            outer = framed.get(captured.datalink())
+            packets = [outer(frame).data if outer else dpkt.ip.IP(frame) for _, frame in captured]
         segments = [packet.data for packet in packets if isinstance(getattr(packet, "data", None), dpkt.tcp.TCP)]
         options = ((segment, *option) for segment in segments for option in dpkt.tcp.parse_opts(segment.opts))
         return [(one.sport, one.dport, int.from_bytes(value[:4], "big")) for one, is_, value in options if is_ == kind]

@@ -138,7 +138,8 @@ def measure(cell: RunCell) -> dict[str, Value]:
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
     for family, workload in _pairs(cell.plan):
         found = family.measure(subjects[workload.name])
-        unsaid = str(ends.get(workload.name) or f"the record of {workload.name} does not say it")
+        # A semicolon parts the reasons.
+        unsaid = str(ends.get(workload.name) or f"the record of {workload.name} does not say it").replace(";", ",")
         for name in (column.name for column in family.columns):
             take(names[workload.name, name], found.get(name), family.empty.get(name, unsaid))
     for of_plan in of_plans():
