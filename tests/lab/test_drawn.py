@@ -44,7 +44,7 @@ def files_of(ran) -> dict[str, bytes]:
     """The files of the cells, but for plans, which say whether there is a record, and records of packets."""
     folder = ran.folder / "cells"
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
-    return {name: content for name, content in files.items() if not name.endswith(("plan.json", "packets.rec"))}
+    return {name: content for name, content in files.items() if not name.endswith(("plan.json", ".rec"))}
 
 
 def bounds_s(said) -> float:

@@ -108,6 +108,41 @@ def test_columns_are_those_that_a_second_reader_finds(run):
     assert 0 < columns["file_utilization"] < columns["big_utilization"] + 1 < 2
 
 
+SAMPLED = """
+topology: point_to_point
+links: {hop: {forward: {delay: 60 ms, rate: 4 Mbit/s, queue: {limit: 30 kB}, errors: {ber: 1e-6}}, return: {delay: 60 ms}}}
+hosts: {h1: {congestion_control: %s}}
+workloads:
+  - {kind: bulk, name: a, from: h1, to: h2, size: 2 MB}
+  - {kind: bulk, name: b, from: h1, to: h2, size: 1 MB, start: 2 s, port: 5002}
+probes: [{kind: tcp_info, node: h1, interval: 7 ms}]
+events: [{at: 3 s, link: hop, state: down}, {at: 4500 ms, link: hop, state: up}]
+seed: 4
+"""
+
+
+@pytest.mark.parametrize("control", ["cubic", "reno", "bbr"])
+def test_the_states_of_tcp_are_those_that_samples_find(run, control):
+    """Through losses and timeouts, which only a timer tells the sender: at each sample the last state before it."""
+    cell = run(SAMPLED % control).cell.completed
+    states = {(one.local, one.remote): one for one in cell.states}
+    samples = [line for line in cell.records("tcp-h1") if line["state"] == "established"]
+
+    seen = set()
+    for line in samples:
+        one = states[line["local"], line["remote"]]
+        t_ns = round(line["t_s"] * 1e9)
+        at = np.searchsorted(one.t_ns, t_ns, side="left") - 1
+        # Sample and packet in the same microsecond stand in either order.
+        if at < 0 or np.abs(one.t_ns - t_ns).min() < 1000:
+            continue
+        assert (one.cwnd[at], one.ssthresh[at]) == (line["cwnd_segments"], line["ssthresh_segments"]), line
+        assert abs(one.srtt_us[at] / 1e3 - line["srtt_ms"]) < 0.0015, line
+        seen.add((line["local"], line["ca_state"]))
+    assert len({local for local, _ in seen}) == 2
+    assert {state for _, state in seen} >= {"open", "recovery", "loss"}
+
+
 def test_the_record_counts_what_the_accounts_count(everything):
     for packets in read(everything.packets_file):
         account = everything.account(packets.direction)
@@ -127,7 +162,7 @@ def test_without_a_record_everything_else_is_the_same(ran):
         for cell in (ran(), ran("packets=off"))
     )
 
-    assert set(recorded) - set(bare) == {Path("records", "packets.rec")}
+    assert set(recorded) - set(bare) == {Path("records", "packets.rec"), Path("records", "states.rec")}
     assert {path for path, content in bare.items() if content != recorded[path]} == {Path("plan.json")}
 
 

@@ -7,7 +7,8 @@
 //   arriving  at the receiving interface: outages, drop lists and bit errors from a gap vector; counts what is delivered.
 //
 // Each notes what it sees of every packet: that is the record, from which labtool record makes a file.
-// Another program gives the send window of a TCP connection a ceiling (a send buffer as the 1990s had it).
+// Another program gives the send window of a TCP connection a ceiling (a send buffer as the 1990s had it). Two more note the state of
+// each connection of TCP: that of the kernel's sender, at each acknowledgement that changes it.
 // An interface finds its state by its index, which the lab makes unique across all network namespaces: slot = ifindex - FIRST_IFINDEX.
 // Layouts here are read and written by src/scpslab/lab/stages.py, which also sizes the maps; keep both in step.
 #include <linux/bpf.h>
@@ -32,6 +33,11 @@ static long (*skb_store)(void *skb, uint32_t offset, const void *from, uint32_t 
 static uint64_t (*skb_cgroup)(const void *skb) = (void *)BPF_FUNC_skb_cgroup_id;
 static long (*set_hash)(void *skb, uint32_t hash) = (void *)BPF_FUNC_set_hash;
 static long (*clone_redirect)(void *skb, uint32_t ifindex, uint64_t flags) = (void *)BPF_FUNC_clone_redirect;
+static struct bpf_sock *(*full_sock)(struct bpf_sock *sock) = (void *)BPF_FUNC_sk_fullsock;
+static struct bpf_tcp_sock *(*tcp_of)(struct bpf_sock *sock) = (void *)BPF_FUNC_tcp_sock;
+static uint64_t (*cookie_of)(void *skb) = (void *)BPF_FUNC_get_socket_cookie;
+static long (*map_update)(void *map, const void *key, const void *value, uint64_t flags) = (void *)BPF_FUNC_map_update_elem;
+static long (*set_flags)(void *ops, int flags) = (void *)BPF_FUNC_sock_ops_cb_flags_set;
 static long (*set_sockopt)(void *context, int level, int name, void *value, int len) = (void *)BPF_FUNC_setsockopt;
 
 // Map symbols: the loader creates the maps and puts their descriptors where these are used.
@@ -39,13 +45,14 @@ struct map {
 	uint32_t unused;
 };
 struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), places SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
-	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps");
+	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps"),
+	states SEC("maps"), known_states SEC("maps");
 
 // The record of every packet: what each direction was offered, with the head of the packet, and every sight of one on its way.
 // A lab that records counts also the lines that have no room, so that the reader knows what it did not get.
 enum { HEAD_BYTES = 96 }; // IP and TCP with all options, or IP and the first 76 bytes of what another protocol has
 struct recording {
-	uint64_t is_on, offers, sights;
+	uint64_t is_on, offers, sights, states;
 };
 
 struct offer {
@@ -740,9 +747,87 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 #define SOL_TCP_LEVEL 6
 #define SEND_CEILING_OPTION 1002 // TCP_BPF_SNDCWND_CLAMP
 
-// Gives a new connection's congestion window the ceiling stated for its remote address and port, in segments.
+// What congestion control knows of a connection, in packets and microseconds. `lost`, `resent` and `sacked`: packets under way that it
+// takes for lost, has sent again, or has been told of by SACK.
+struct congestion {
+	uint32_t cwnd, ssthresh, srtt_us, lost, resent, sacked;
+};
+
+struct state {
+	uint64_t at_ns;
+	uint32_t near, far; // addresses, in network order
+	uint16_t near_port, far_port;
+	uint32_t mss_bytes;
+	struct congestion congestion;
+};
+
+struct known_state {
+	uint64_t at_ns; // of the look before
+	struct congestion congestion;
+};
+
+enum { INET = 2, LISTENS = 10, SYN_IS_SENT = 2 }; // AF_INET, and states of TCP
+
+// Notes a connection's state where it is another than at the look before. Each packet that a socket sends or gets is a look, and so is
+// a timeout before it acts; between two looks nothing changes the state but the packet or the timeout of the first one. The timer of
+// RACK besides tells that packets are lost, and sends one of them at once: what a packet finds lost while no acknowledgement told
+// anything is so from now on.
+static inline __attribute__((always_inline)) int note_state(struct bpf_sock *sock, uint64_t cookie)
+{
+	uint32_t zero = 0;
+	struct recording *record = map_lookup(&recording, &zero);
+	if (!record || !sock)
+		return 1;
+	if (sock->family != INET || sock->state == LISTENS || sock->state == SYN_IS_SENT)
+		return 1;
+	struct bpf_tcp_sock *tcp = tcp_of(sock);
+	if (!tcp)
+		return 1;
+	// To look at the clock moves it, so the clock is read without a record too.
+	uint64_t now = ktime_get_ns();
+	if (!record->is_on)
+		return 1;
+	struct congestion found = {tcp->snd_cwnd, tcp->snd_ssthresh, tcp->srtt_us >> 3, tcp->lost_out, tcp->retrans_out, tcp->sacked_out};
+	struct known_state *known = map_lookup(&known_states, &cookie);
+	int is_told = known && (known->congestion.srtt_us != found.srtt_us || known->congestion.sacked != found.sacked);
+	uint64_t since = known && (is_told || known->congestion.lost || !found.lost) ? known->at_ns : now;
+	int is_same = known && known->congestion.cwnd == found.cwnd && known->congestion.ssthresh == found.ssthresh &&
+		      known->congestion.srtt_us == found.srtt_us && !known->congestion.lost == !found.lost &&
+		      !known->congestion.sacked == !found.sacked;
+	struct known_state next = {now, found};
+	map_update(&known_states, &cookie, &next, BPF_ANY);
+	if (is_same)
+		return 1;
+	uint32_t at = (uint32_t)record->states;
+	record->states += 1;
+	struct state *state = map_lookup(&states, &at);
+	if (!state)
+		return 1;
+	state->at_ns = since;
+	state->near = sock->src_ip4;
+	state->far = sock->dst_ip4;
+	state->near_port = (uint16_t)sock->src_port;
+	state->far_port = __builtin_bswap16(sock->dst_port);
+	state->mss_bytes = tcp->mss_cache;
+	state->congestion = found;
+	return 1;
+}
+
+SEC("cgroup/packet") int packet(struct __sk_buff *skb)
+{
+	struct bpf_sock *sock = skb->sk;
+	return note_state(sock ? full_sock(sock) : 0, cookie_of(skb));
+}
+
+// Gives a new connection's congestion window the ceiling stated for its remote address and port, in segments; asks to be told of
+// timeouts of every connection.
 SEC("sockops/established") int established(struct bpf_sock_ops *ops)
 {
+	if (ops->op == BPF_SOCK_OPS_RTO_CB)
+		return note_state(ops->sk, cookie_of(ops));
+	if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB && ops->op != BPF_SOCK_OPS_PASSIVE_ESTABLISHED_CB)
+		return 1;
+	set_flags(ops, BPF_SOCK_OPS_RTO_CB_FLAG);
 	if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 		return 1;
 	uint64_t to = (uint64_t)ops->remote_ip4 << 32 | (__builtin_bswap32(ops->remote_port) & 0xffff);

@@ -23,6 +23,8 @@ from scpslab.core.strict_json import JsonObject
 from scpslab.measure.connections import Connection, Floats, Seen, split_connections
 from scpslab.measure.packets import read
 from scpslab.measure.record import Record
+from scpslab.measure.states import States
+from scpslab.measure.states import read as read_states
 from scpslab.plan import Plan, PlanError
 from scpslab.plan.workloads import Traffic
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
@@ -133,6 +135,11 @@ class RunCell:
     def capture_file(self, probe: str) -> Path:
         """The file of a capture probe, whether it is there or not."""
         return CellFiles(self.folder).capture(probe)
+
+    @property
+    def states(self) -> tuple[States, ...]:
+        """The kernel's state of each connection of TCP; none where that was not recorded."""
+        return self._once("states", lambda: read_states(CellFiles(self.folder).states))
 
     @property
     def record(self) -> Record | None:

@@ -226,6 +226,11 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
 
 
+def narrow(run_dir: Path) -> Report:
+    """The table of a run, as wide as a terminal."""
+    return report(summarise(read_results(run_dir)), is_narrow=True)
+
+
 def report(summary: Summary, *, is_narrow: bool = False) -> Report:
     """The summary as it is shown: mean ± half interval, n, and what did not complete; in the CSV and JSON the axes,
     counts, completion interval, then mean, sd, ci95_half and n of each metric. JSON has null for what cannot be said.

@@ -14,6 +14,8 @@ from scpslab.cli.options import runs
 from scpslab.core.errors import UsageError
 from scpslab.measure.packets import read
 from scpslab.measure.shown import COLUMNS, pcapng, rows
+from scpslab.measure.states import SHOWN as STATE_COLUMNS
+from scpslab.measure.states import rows as state_rows
 from scpslab.runs import find_run
 
 
@@ -40,6 +42,14 @@ def packets(
             help="Write this file for Wireshark instead, with what became of each packet as its comment.",
         ),
     ] = None,
+    states: Annotated[
+        bool,
+        typer.Option(
+            "--states",
+            help="List the states of the kernel's TCP instead: window, threshold and smoothed round trip at each "
+            "acknowledgement that changed them.",
+        ),
+    ] = False,
 ) -> None:
     """List every packet of a cell, with what became of it.
 
@@ -48,7 +58,7 @@ def packets(
     show. The page "plan-format" explains them.
 
     Examples: scpslab packets last > packets.csv · scpslab packets last "ber=1e-06,r1" --link hop · scpslab packets last
-    r1 --pcapng packets.pcapng
+    r1 --pcapng packets.pcapng · scpslab packets last r1 --states
     """
     opened = open_run(find_run(run))
     chosen, *others = cells_of(opened, [cell] if cell else [], by="CELL")
@@ -56,6 +66,9 @@ def packets(
         raise UsageError(
             f'{opened.folder}: CELL "{cell}": found {len(others) + 1} cells; expected one. Name one of them.'
         )
+    if states:
+        typer.echo(csv_text([STATE_COLUMNS, *state_rows(chosen.states)]), nl=False)
+        return
     found = read(chosen.packets_file)
     if link:
         known = sorted({one.link for one in found})

@@ -12,7 +12,7 @@ from scpslab import analysis as results
 from scpslab.analysis import figures
 from scpslab.cli.options import Jobs, Settings, choice, engine_choice
 from scpslab.cli.progress import ConsoleProgress
-from scpslab.cli.tables import print_summary, table_console
+from scpslab.cli.tables import print_table, table_console
 from scpslab.cli.terminal import warn
 from scpslab.cli.validate import Scenario
 from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError
@@ -122,7 +122,7 @@ def demo(out: Annotated[Path, typer.Option(metavar="FOLDER", help="The folder fo
 
 def _show(result: RunResult, console: Console) -> bool:
     """Shows a run's table, checks and figures; returns whether the checks hold."""
-    print_summary(results.table.summarise(results.table.read_results(result.folder)), console)
+    print_table(results.table.narrow(result.folder), console)
     holds = _checks_hold(result, console)
     for picture in figures.draw(result.folder, warn=warn):
         if picture.suffix == ".png":

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,11 +15,12 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from scpslab.analysis import table
-from scpslab.analysis.output import Report
-from scpslab.analysis.table import Summary
 from scpslab.cli.terminal import for_readers
 from scpslab.core.harmless import harmless
+
+if TYPE_CHECKING:
+    # Commands without results have consoles, too.
+    from scpslab.analysis.output import Report
 
 WIDE = 180
 
@@ -57,11 +58,6 @@ def print_table(report: Report, console: Console) -> None:
     console.print(as_table(report))
     for line in report.notes:
         console.print(line, style="dim", highlight=False)
-
-
-def print_summary(summary: Summary, console: Console) -> None:
-    """Prints the table of a run, as wide as a terminal."""
-    print_table(table.report(summary, is_narrow=True), console)
 
 
 def as_table(report: Report) -> Table:

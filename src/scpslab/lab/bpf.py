@@ -15,9 +15,10 @@ import struct
 from pathlib import Path
 
 MAP_CREATE, MAP_UPDATE, PROG_LOAD, OBJ_PIN, PROG_ATTACH = 0, 2, 5, 6, 8
-MAP_HASH, MAP_ARRAY = 1, 2
+MAP_HASH, MAP_ARRAY, MAP_LRU_HASH = 1, 2, 9
 MMAPABLE = 1 << 10
-PROG_SCHED_CLS, PROG_SOCK_OPS, ATTACH_SOCK_OPS = 3, 13, 3
+PROG_SCHED_CLS, PROG_CGROUP_SKB, PROG_SOCK_OPS = 3, 8, 13
+ATTACH_INGRESS, ATTACH_EGRESS, ATTACH_SOCK_OPS = 0, 1, 3
 PSEUDO_MAP_FD = 1
 SYSCALL_NUMBER = {"x86_64": 321, "aarch64": 280}
 
@@ -58,10 +59,10 @@ class ArrayMap:
 
 
 class HashMap:
-    """A BPF hash of eight bytes to u32."""
+    """A BPF hash of eight bytes to u32, or to what programs alone put there; `forgets`: it makes room for new ones."""
 
-    def __init__(self, name: str, entries: int) -> None:
-        attr = struct.pack("=IIIII", MAP_HASH, 8, 4, entries, 0)
+    def __init__(self, name: str, entries: int, value_bytes: int = 4, *, forgets: bool = False) -> None:
+        attr = struct.pack("=IIIII", MAP_LRU_HASH if forgets else MAP_HASH, 8, value_bytes, entries, 0)
         self.fd = _bpf(MAP_CREATE, attr.ljust(28, b"\0") + name.encode()[:15].ljust(16, b"\0"), f"map {name}")
 
     def put(self, key: bytes, value: int) -> None:
@@ -122,10 +123,10 @@ def pin(fd: int, path: str) -> None:
     _bpf(OBJ_PIN, struct.pack("=QI", ctypes.addressof(name), fd), path)
 
 
-def attach_to_cgroup(program: int, folder: str) -> None:
-    """Attaches a socket program to a cgroup (version 2)."""
+def attach_to_cgroup(program: int, folder: str, where: int) -> None:
+    """Attaches a program to the sockets of a cgroup (version 2)."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        _bpf(PROG_ATTACH, struct.pack("=IIII", fd, program, ATTACH_SOCK_OPS, 0), folder)
+        _bpf(PROG_ATTACH, struct.pack("=IIII", fd, program, where, 0), folder)
     finally:
         os.close(fd)

@@ -82,7 +82,7 @@ class LabNetwork:
         self.wiring.configure()
         self.stages = Stages(self.wiring.directions, space)
         for node in self.mininet.hosts:
-            node.join(self.stages.established)
+            node.join(self.stages.attach)
         self.logs = logs
         wiring = self.wiring
         self.directions, self.names, self.places, self.pid = wiring.directions, wiring.names, wiring.places, wiring.pid

@@ -11,13 +11,13 @@ import select
 import subprocess
 import termios
 from codecs import getincrementaldecoder
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from mininet.node import Node
 
 from scpslab.core.names import file_name
-from scpslab.lab import bpf
 from scpslab.lab.docker import Container
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import from_anywhere, inside, without_ipv6
@@ -120,8 +120,8 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
         """Nothing is left to configure: links come with addresses, the plan with routes and settings."""
         return {}
 
-    def join(self, program: int) -> None:
-        """Takes part in a socket program of the lab: a node is in the lab's control group already."""
+    def join(self, attach: Callable[[str], None]) -> None:
+        """Has the programs of sockets run for the node: it is in the lab's control group already."""
 
     def sysctls(self, settings: dict[str, str]) -> None:
         """Writes kernel settings of the node's network namespace.
@@ -237,13 +237,13 @@ class DockerNode(LabNode):
         keep += ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
         return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]
 
-    def join(self, program: int) -> None:
-        """Attaches a socket program to the container's control group, unless it is in the lab's."""
+    def join(self, attach: Callable[[str], None]) -> None:
+        """Attaches the programs of sockets to the container's control group, unless it is in the lab's."""
         with open(f"/proc/{self.pid}/cgroup") as groups:
             group = next(line.strip().partition("::")[2] for line in groups if line.startswith("0::"))
         folder = f"/sys/fs/cgroup{group}"
         if not folder.startswith(f"{CGROUP}/"):
-            bpf.attach_to_cgroup(program, folder)
+            attach(folder)
 
     def terminate(self) -> None:
         """Removes the container and everything in it."""

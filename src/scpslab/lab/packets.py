@@ -1,13 +1,15 @@
-"""The record of every packet: the lines that the stages of the links note, and the file that is made from them
-(docs/plan-format.md).
+"""The record of every packet and of TCP's states: the lines that the lab's programs note, and the files that are made
+from them (docs/plan-format.md).
 
 Struct layouts follow images/guest/tools/stages.bpf.c.
 """
 
 from __future__ import annotations
 
+import operator
 import struct
 import subprocess
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +17,12 @@ from pathlib import Path
 from scpslab.lab import bpf
 from scpslab.lab.place import CGROUP, LABTOOL
 from scpslab.plan import Plan
-from scpslab.plan.network import OFFER_BYTES, SIGHT_BYTES, SIGHTS_PER_PACKET
+from scpslab.plan.network import OFFER_BYTES, PACKETS_PER_STATE, SIGHT_BYTES, SIGHTS_PER_PACKET, STATE_BYTES
 
-RECORDING = struct.Struct("=QQQ")
+RECORDING = struct.Struct("=QQQQ")
+# A state's columns, whose first one is a time; and how many connections, with what programs know of each, are known.
+STATE_COLUMNS = b"at:8 near:4 far:4 near_port:2 far_port:2 mss:4 cwnd:4 ssthresh:4 srtt_us:4 lost:4 resent:4 sacked:4"
+KNOWN_STATES, KNOWN_STATE_BYTES = 4096, 32
 
 
 # Whose packets are nobody's of the plan: nobody knows, the kernel's own, and those of commands.
@@ -70,34 +75,52 @@ class PacketLines:
         self.recording = bpf.ArrayMap("recording", RECORDING.size, 1)
         self.offers = bpf.ArrayMap("offers", OFFER_BYTES, packets)
         self.sights = bpf.ArrayMap("sights", SIGHT_BYTES, SIGHTS_PER_PACKET * packets)
+        self.states = bpf.ArrayMap("states", STATE_BYTES, packets // PACKETS_PER_STATE)
+        self.known_states = bpf.HashMap("known_states", KNOWN_STATES, KNOWN_STATE_BYTES, forgets=True)
         self.room = packets
 
     @property
     def arrays(self) -> Mapping[str, bpf.ArrayMap]:
         """The maps, by the names that the programs have for them."""
-        return {"recording": self.recording, "offers": self.offers, "sights": self.sights}
+        return {"recording": self.recording, "offers": self.offers, "sights": self.sights, "states": self.states}
 
     def switch(self, is_on: bool) -> None:
         """Begins anew, or records nothing."""
-        self.recording.write(0, RECORDING.pack(is_on, 0, 0))
+        self.recording.write(0, RECORDING.pack(is_on, 0, 0, 0))
 
     def stop(self) -> None:
         """Takes no more lines, and keeps those that are there."""
         self.recording.write(0, struct.pack("=Q", False))
 
-    def counts(self) -> tuple[int, int]:
-        """How many offers and sights there were, also those without room."""
-        _, offers, sights = RECORDING.unpack(self.recording.read(0, RECORDING.size))
-        return offers, sights
+    def counts(self) -> tuple[int, int, int]:
+        """How many offers, sights and states there were, also those without room."""
+        _, offers, sights, states = RECORDING.unpack(self.recording.read(0, RECORDING.size))
+        return offers, sights, states
+
+    def used(self) -> int:
+        """How much of its room the cell asked for, in lines of packets."""
+        offers, sights, states = self.counts()
+        return max(offers, -(-sights // SIGHTS_PER_PACKET), states * PACKETS_PER_STATE)
 
     def write(self, file: Path, told: Iterable[str], epoch_ns: int) -> None:
         """Makes the file; `told`: of owners and directions, as labtool asks for it, `epoch_ns`: on the monotonic
         clock.
         """
-        offers, sights = self.counts()
+        offers, sights, _ = self.counts()
         argv = [LABTOOL, "record", "--epoch-ns", str(epoch_ns)]
-        for name, array, count in (("offer", self.offers, offers), ("sight", self.sights, sights)):
-            argv += [f"--{name}s", str(array.fd), f"--{name}-count", str(count)]
+        for name, lines, count in (("offer", self.offers, offers), ("sight", self.sights, sights)):
+            argv += [f"--{name}s", str(lines.fd), f"--{name}-count", str(count)]
         maps = (self.offers.fd, self.sights.fd)
         with file.open("wb") as output:
             subprocess.run(argv, input="".join(told).encode(), stdout=output, pass_fds=maps, check=True)
+
+    def write_states(self, file: Path, epoch_ns: int) -> None:
+        """Makes the file of TCP's states, in the order in which they were noted."""
+        *_, count = self.counts()
+        lines = self.states.read(0, count * STATE_BYTES)
+        times = [at - epoch_ns for (at,) in struct.iter_unpack(f"=q{STATE_BYTES - 8}x", lines)]
+        steps = array("q", map(operator.sub, times, [0, *times])).tobytes()
+        with file.open("wb") as output:
+            output.write(b"scpslab states 1\ncolumns %s\nstates %d\n" % (STATE_COLUMNS, count))
+            for plane in range(STATE_BYTES):
+                output.write(steps[plane::8] if plane < 8 else lines[plane::STATE_BYTES])

@@ -20,8 +20,8 @@ from scpslab.lab.loop import Epoch, Loop
 LIVE, LONGEST_LIVE = "\x1e", 2048
 # What is kept of a log, and how it begins where that is not all.
 LOG_BYTES, CUT = 1 << 20, re.compile(rb"\((\d+) bytes before this line are left out\)\n")
-# In the folder of records: what became of every packet (docs/plan-format.md).
-PACKETS = "packets.rec"
+# In the folder of records: what became of every packet, and the states of TCP (docs/plan-format.md).
+PACKETS, STATES = "packets.rec", "states.rec"
 # Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
 COPIES, MOST_LIVE_BYTES = 128, 1 << 20
 

@@ -27,7 +27,7 @@ from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LI
 from scpslab.lab.loop import monotonic_offset_ns
 from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
-from scpslab.lab.records import PACKETS
+from scpslab.lab.records import PACKETS, STATES
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment, stretches_of
 from scpslab.plan.disciplines import FULL_PACKET_BYTES
@@ -60,6 +60,11 @@ PASSAGE = struct.Struct("=8Q")
 VERDICT = struct.Struct("=QQIIII")
 VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
+SOCKET_PROGRAMS = (
+    ("sockops/established", bpf.PROG_SOCK_OPS, bpf.ATTACH_SOCK_OPS),
+    ("cgroup/packet", bpf.PROG_CGROUP_SKB, bpf.ATTACH_INGRESS),
+    ("cgroup/packet", bpf.PROG_CGROUP_SKB, bpf.ATTACH_EGRESS),
+)
 
 # A rate so high that it costs a packet nothing measurable, but makes netem keep the order when a delay shrinks.
 ORDER_RATE = "80gbit"
@@ -347,13 +352,19 @@ class Stages:
             "verdict_count": self.verdict_count,
             **self.recorded.arrays,
         }
-        descriptors = {name: array.fd for name, array in self.arrays.items()} | {"send_ceilings": self.send_ceilings.fd}
+        self.hashes = {"send_ceilings": self.send_ceilings, "known_states": self.recorded.known_states}
+        descriptors = {name: one.fd for name, one in (self.arrays | self.hashes).items()}
         programs = bpf.ObjectFile(OBJECT)
         Path(PINS).mkdir(exist_ok=True)
         for name in ("entering", "leaving", "delaying", "arriving"):
             bpf.pin(programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors), f"{PINS}/{name}")
-        self.established = programs.load("sockops/established", bpf.PROG_SOCK_OPS, descriptors)
-        bpf.attach_to_cgroup(self.established, str(CGROUP))
+        self.of_sockets = [(programs.load(name, kind, descriptors), where) for name, kind, where in SOCKET_PROGRAMS]
+        self.attach(str(CGROUP))
+
+    def attach(self, folder: str) -> None:
+        """Has the programs of sockets run for those of a control group."""
+        for program, where in self.of_sockets:
+            bpf.attach_to_cgroup(program, folder, where)
 
     def settle(self, cell: CellPlan | None, vectors: Path, spare_gaps: int) -> Settled:
         """Gives every direction a cell's settings; without a cell, none. `spare_gaps`: see Settings."""
@@ -429,20 +440,20 @@ class Stages:
         return bool(at >= count)
 
     def write_packets(self, records: Path, owners: Owners, epoch_realtime_ns: int) -> str:
-        """Writes the record of every packet; returns "", or why it is not whole."""
-        offers, sights = self.recorded.counts()
-        if offers > self.recorded.room or sights > 2 * self.recorded.room:
-            found = f"the record of packets: found {max(offers, sights // 2)} lines"
+        """Writes the record of every packet and of TCP's states; returns "", or why it is not whole."""
+        if (used := self.recorded.used()) > self.recorded.room:
             return (
-                f"{found}; expected at most {self.recorded.room}, a tenth of the guest's memory. "
-                "Raise limits.memory, or set packets: off"
+                f"the record of packets: found {used} lines; expected at most {self.recorded.room}, an eighth of the "
+                "guest's memory. Raise limits.memory, or set packets: off"
             )
         lines = (
             f"direction {d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "
             f"{slot_of(d.arriving)}\n"
             for d in self.directions
         )
-        self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_realtime_ns - monotonic_offset_ns())
+        epoch_ns = epoch_realtime_ns - monotonic_offset_ns()
+        self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_ns)
+        self.recorded.write_states(records / STATES, epoch_ns)
         return ""
 
     def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:

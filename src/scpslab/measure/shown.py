@@ -31,17 +31,17 @@ def rows(directions: Sequence[Packets]) -> Iterator[tuple[object, ...]]:
         )
         for row, values in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
             offered, waited, due, left, arrived, fate, errors, wire, flow, id_, payload, *transport = values
-            times = (_seconds(time) for time in (due, left, arrived))
+            times = (seconds(time) for time in (due, left, arrived))
             from_ip, to_ip, from_port, to_port, protocol, _, owner = astuple(packets.flows[flow])
             yield (
-                *(packets.link, packets.direction, row + 1, _seconds(offered), waited, *times, FATES[fate], errors),
+                *(packets.link, packets.direction, row + 1, seconds(offered), waited, *times, FATES[fate], errors),
                 *(wire, from_ip, from_port, to_ip, to_port, protocol, id_, payload),
                 *(transport if tcp[row] else [None] * len(transport)),
                 owner,
             )
 
 
-def _seconds(t_ns: int) -> str | None:
+def seconds(t_ns: int) -> str | None:
     """Nanoseconds as seconds, all digits."""
     if t_ns == NEVER:
         return None
@@ -70,7 +70,7 @@ def _comment(packets: Packets, row: int) -> str:
         words.append(f"{packets.bit_errors[row]} bit errors")
     words.append(f"behind {packets.waited_bytes[row]} B")
     for word, times in (("due", packets.due_ns), ("left", packets.left_ns), ("arrived", packets.arrived_ns)):
-        if (time := _seconds(int(times[row]))) is not None:
+        if (time := seconds(int(times[row]))) is not None:
             words.append(f"{word} {time} s")
     return ", ".join(words)
 

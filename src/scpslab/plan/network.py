@@ -23,11 +23,13 @@ from scpslab.plan.values import Label
 LARGEST_MEMORY_MIB = 1 << 20
 Containers = Literal["process", "docker"]
 MemoryMib = Annotated[int, Range(32, LARGEST_MEMORY_MIB)]
-# Lines of the record of packets, as images/guest/tools/stages.bpf.c has them: an offer of a packet, a sight of one.
-OFFER_BYTES, SIGHT_BYTES = 136, 24
-# A packet is seen where it leaves and where it arrives, and may arrive twice.
-SIGHTS_PER_PACKET = 2
-MEMORY_SHARE_OF_RECORD = 10
+# Lines of the record of packets, as images/guest/tools/stages.bpf.c has them: an offer of a packet, a sight of one, a
+# state of TCP.
+OFFER_BYTES, SIGHT_BYTES, STATE_BYTES = 136, 24, 48
+# A packet is seen where it leaves and where it arrives, and may arrive twice. An acknowledgement passes a link, as what
+# it acknowledges did.
+SIGHTS_PER_PACKET, PACKETS_PER_STATE = 2, 2
+MEMORY_SHARE_OF_RECORD = 8
 
 
 class NetworkPlan(Part):
@@ -56,9 +58,9 @@ class NetworkPlan(Part):
     @property
     def packet_lines(self) -> int:
         """How many lines the record of packets has room for, a line for each link that a packet passes: as many as fit
-        into a tenth of the guest's memory, a power of two.
+        into an eighth of the guest's memory, a power of two.
         """
-        line_bytes = OFFER_BYTES + SIGHTS_PER_PACKET * SIGHT_BYTES
+        line_bytes = OFFER_BYTES + SIGHTS_PER_PACKET * SIGHT_BYTES + STATE_BYTES // PACKETS_PER_STATE
         lines = (self.memory_mib << 20) // MEMORY_SHARE_OF_RECORD // line_bytes
         return int(1 << lines.bit_length() - 1)
 

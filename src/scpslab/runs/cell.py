@@ -11,7 +11,7 @@ from scpslab.core.contents import content_of
 from scpslab.core.errors import NewerFormat, ResultError
 from scpslab.core.names import BadName, file_name
 from scpslab.core.strict_json import JsonObject, count, number, text
-from scpslab.lab.records import PACKETS, Status
+from scpslab.lab.records import PACKETS, STATES, Status
 
 FORMAT = 1
 AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
@@ -34,6 +34,11 @@ class CellFiles:
     def packets(self) -> Path:
         """The record of every packet."""
         return self.records / PACKETS
+
+    @property
+    def states(self) -> Path:
+        """The states of TCP."""
+        return self.records / STATES
 
     @property
     def has_ended(self) -> bool:

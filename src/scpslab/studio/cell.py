@@ -38,9 +38,10 @@ NO_RECORD = (
     "are shown. Run it again to see its packets."
 )
 SAMPLED = (
-    "Congestion window, threshold and smoothed round trip are samples of the probe tcp_info, drawn as dots and steps."
+    "Congestion window, threshold and smoothed round trip of SCPS programs are samples of the probe tcp_info, drawn as "
+    "dots and steps."
 )
-NOT_SAMPLED = "No probe tcp_info watched a sender: there is no congestion window to show. Flight comes from the record."
+NOT_TOLD = "No sender told its congestion window. Flight comes from the record."
 SERIAL = "Serial links have no record of packets."
 
 
@@ -89,7 +90,10 @@ def cell_data(cell: RunCell) -> CellData:
 def _notes(cell: RunCell, record: Record | None, samples: list[dict[str, Any]]) -> Iterator[str]:
     if record is None:
         yield NO_RECORD
-    yield SAMPLED if samples else NOT_SAMPLED
+    if any(one["probe"] for one in samples):
+        yield SAMPLED
+    if not samples:
+        yield NOT_TOLD
     if cell.plan.network.serial_links:
         yield SERIAL
     if cell.status != "completed":
@@ -229,7 +233,20 @@ def _conversation(talk: Conversation) -> dict[str, Any]:
 
 
 def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iterator[dict[str, Any]]:
-    """The samples of each connection that a probe saw: ns, bytes and µs."""
+    """What each sender told of its window: the kernel at each acknowledgement, else as a probe saw it; ns, bytes and
+    µs.
+    """
+    node_of = cell.record.addresses if cell.record else {}
+    seen = set()
+    for one in cell.states:
+        talk, way = _conversation_of(talks, one.local, one.remote)
+        if talk == NO_VALUE or not talks[talk].payload[way]:
+            continue
+        seen.add((one.local, one.remote))
+        threshold = np.where(one.ssthresh * one.mss >= NO_THRESHOLD_BYTES, NO_VALUE, one.ssthresh * one.mss)
+        series = (one.t_ns, one.cwnd * one.mss, threshold, one.srtt_us)
+        node = node_of.get(one.local.rpartition(":")[0], "")
+        yield _sampled(columns, (one.local, one.remote), (talk, way), series, node=node, probe=None)
     for probe in cell.plan.cell.probes:
         if probe.sampled_node is None:
             continue
@@ -238,27 +255,33 @@ def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iter
             local, remote, t_s = text(line, "local"), text(line, "remote"), number(line, "t_s")
             if local and remote and t_s is not None and number(line, "cwnd_segments") is not None:
                 of_ends.setdefault((local, remote), []).append(line)
-        for (local, remote), lines in of_ends.items():
+        for ends, lines in of_ends.items():
+            if ends in seen:
+                continue
             t_ns = np.array([round((number(line, "t_s") or 0) * 1e9) for line in lines], np.int64)
-            table = columns.table(
-                {
-                    "t": Column(t_ns, "step"),
-                    "cwnd": Column(_segments(lines, "cwnd_segments"), "step"),
-                    "ssthresh": Column(_segments(lines, "ssthresh_segments"), "step"),
-                    "srtt_us": Column(_microseconds(lines), "step"),
-                }
+            series = (
+                t_ns,
+                _segments(lines, "cwnd_segments"),
+                _segments(lines, "ssthresh_segments"),
+                _microseconds(lines),
             )
-            talk, way = _conversation_of(talks, local, remote)
-            yield {
-                "probe": probe.name,
-                "node": probe.sampled_node,
-                "local": local,
-                "remote": remote,
-                "conversation": talk,
-                "way": way,
-                "table": table,
-                "last_ns": int(t_ns[-1]),
-            }
+            place = _conversation_of(talks, *ends)
+            yield _sampled(columns, ends, place, series, node=probe.sampled_node, probe=probe.name)
+
+
+def _sampled(
+    columns: Columns, ends: tuple[str, str], place: tuple[int, int], series: Sequence[Ints], **told: str | None
+) -> dict[str, Any]:
+    names = ("t", "cwnd", "ssthresh", "srtt_us")
+    return {
+        **told,
+        "local": ends[0],
+        "remote": ends[1],
+        "conversation": place[0],
+        "way": place[1],
+        "table": columns.table({name: Column(its, "step") for name, its in zip(names, series, strict=True)}),
+        "last_ns": int(series[0][-1]),
+    }
 
 
 def _segments(lines: list[JsonObject], key: str) -> Ints:

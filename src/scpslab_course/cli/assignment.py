@@ -14,7 +14,7 @@ from scpslab import analysis as results
 from scpslab.analysis import figures
 from scpslab.cli.options import Jobs, check_out
 from scpslab.cli.progress import ConsoleProgress
-from scpslab.cli.tables import plain_console, print_summary, table_console
+from scpslab.cli.tables import plain_console, print_table, table_console
 from scpslab.cli.terminal import printable, warn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import FAILED_EXIT, UsageError
@@ -183,7 +183,7 @@ def run(
         progress = ConsoleProgress(console, jobs)
         folder = run_variant(workspace.assignment, workspace.variant.parameters, options, [progress], [name])[name]
         workspace.add(now(), "run", name)
-        print_summary(results.table.summarise(results.table.read_results(folder)), table_console())
+        print_table(results.table.narrow(folder), table_console())
         for picture in figures.draw(folder, warn=warn):
             if picture.suffix == ".png":
                 console.print(f"figure: {picture}", highlight=False, soft_wrap=True)

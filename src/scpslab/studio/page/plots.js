@@ -181,7 +181,7 @@ export class Plots {
     this.lines(box, `Window and flight of ${flow.talk.owner}`, value => scaled(value, "B"), [
       { name: "in flight", series: flow.flight, colour: colour.soft, fill: colour.soft, width: 1 },
       { name: "ssthresh", series: samples?.ssthresh, colour: colour.ink, dash: [5, 4], width: 1, soft: true },
-      { name: "cwnd", series: samples?.cwnd, colour: colour.accent, width: 1.8, sampled: true },
+      { name: "cwnd", series: samples?.cwnd, colour: colour.accent, width: 1.8, sampled: samples?.isSampled },
     ]);
   }
 
@@ -189,7 +189,7 @@ export class Plots {
     const { colour, flow, samples } = this;
     this.lines(box, `Round trip of ${flow.talk.owner}`, value => spanText(value), [
       { name: "each ACK", series: flow.rtt, colour: colour.soft, points: true },
-      { name: "smoothed", series: samples?.srtt, colour: colour.accent, width: 1.8, sampled: true },
+      { name: "smoothed", series: samples?.srtt, colour: colour.accent, width: 1.8, sampled: samples?.isSampled },
     ], false);
   }
 

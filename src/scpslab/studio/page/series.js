@@ -148,7 +148,7 @@ export function samplesOf(cell, number, way) {
     const kept = Uint32Array.from(values.keys()).filter(at => values[at] >= 0);
     return new Series(Float64Array.from(kept, at => found.t[at]), Float64Array.from(kept, at => values[at] * factor));
   };
-  return { cwnd: series(found.cwnd), ssthresh: series(found.ssthresh), srtt: series(found.srtt_us, 1e3) };
+  return { isSampled: found.probe !== null, cwnd: series(found.cwnd), ssthresh: series(found.ssthresh), srtt: series(found.srtt_us, 1e3) };
 }
 
 /** The bytes in the queue before a direction when each packet came, itself included, and where it dropped one. */

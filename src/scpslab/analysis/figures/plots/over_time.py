@@ -313,15 +313,24 @@ def _rate(cell: RunCell, t_s: Floats, size_bytes: Ints, bin_s: float, end_s: flo
 
 
 def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[str, Series]:
-    """The sender's own view: an SCPS program's trace, else the tcp_info samples of the connection."""
+    """The sender's own view: an SCPS program's trace, the kernel's state at each acknowledgement, else the tcp_info
+    samples of the connection.
+    """
     lines, keys = cell.records(f"{workload.name}-{workload.from_}-trace"), TRACE
+    own = [one for one in cell.states if not lines and _is_of(workload, one.remote)]
+    if own:
+        # iperf3 and the file protocols have another connection, for control.
+        one = max(own, key=lambda one: len(one.t_ns))
+        t_s = one.t_ns / 1e9 - start_s
+        in_bytes = {"cwnd": one.cwnd * one.mss, "ssthresh": one.ssthresh * one.mss}
+        series = {name: (t_s, its.astype(np.float64)) for name, its in in_bytes.items()}
+        return {**series, "flight": NOTHING, ROUND_TRIP: (t_s, one.srtt_us / MS_PER_S)}
     if not lines:
         probe = next((probe for probe in cell.plan.cell.probes if probe.sampled_node == workload.from_), None)
         connections: dict[str, list[JsonObject]] = {}
         for line in cell.records(probe.name) if probe else ():
             if _is_of(workload, str(line.get("remote"))):
                 connections.setdefault(str(line.get("local")), []).append(line)
-        # iperf3 and the file protocols have another connection, for control.
         lines = max(connections.values(), key=lambda lines: number(lines[-1], "bytes_acked") or 0, default=[])
         keys = TCP_INFO
     return {name: _column(lines, *its, start_s) for name, its in keys.items()}
