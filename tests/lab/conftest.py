@@ -29,9 +29,14 @@ ERRORS = {
 }
 START = {"start_ns": 10**9, "required": True}
 HOP = {"from": "h1", "to": "h2", "to_ip": "10.0.0.2"}
-VERDICTS = {"name": "log", "kind": "losses", "link": "hop", "direction": "forward"}
 CELL = CellPlan(
-    id="test", scenario="test", axes={}, repeat=1, kernel_seed="0d" * 32, limits=Limits(virtual_s=3600, wall_s=120)
+    id="test",
+    scenario="test",
+    axes={},
+    repeat=1,
+    kernel_seed="0d" * 32,
+    limits=Limits(virtual_s=3600, wall_s=120),
+    packets=True,
 )
 
 

@@ -11,13 +11,21 @@ import pytest
 from scipy import stats
 
 from scpslab.core.seeds import stream
+from scpslab.measure.packets import DELIVERED, FATES, read
 from scpslab.plan import schema
 from scpslab.plan.error_models import Errors
 from scpslab.scenario.errors import drawn
-from tests.lab.conftest import ERRORS, HOP, START, VERDICTS, capture, datagrams, typed
+from tests.lab.conftest import ERRORS, HOP, START, capture, datagrams, typed
 
 RATE_TOLERANCE = 1e-3
 DELAY_TOLERANCE_S = 50e-6
+
+
+def lost_of(cell):
+    """The ordinals, fates and lengths of the packets that did not get through the hop."""
+    forward = next(one for one in read(cell.packets_file) if one.direction == "forward")
+    rows = np.flatnonzero(~forward.had(DELIVERED))
+    return rows + 1, {FATES[fate] for fate in forward.fate[rows]}, forward.wire_bytes[rows]
 
 
 def wrong_bits(errors):
@@ -126,11 +134,11 @@ def test_a_stored_vector_hits_from_its_first_bit_on_and_repeats(run_link, tmp_pa
     settings = {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
     errors = {"model": "vector-file", "settings": settings}
     load = datagrams(packets * 800, 1, 100)
-    cell = run_link([load], VERDICTS, errors=errors, forward_rate="20 Mbit/s", forward_limit="1 MB")
+    cell = run_link([load], errors=errors, forward_rate="20 Mbit/s", forward_limit="1 MB")
 
     bits = [turn * period + bit for turn in range(packets * 800 // period + 1) for bit in (0, 2000, 20_000)]
     lost = sorted({bit // 800 + 1 for bit in bits if bit < packets * 800})
-    assert [line["ordinal"] for line in cell.records("log")] == lost
+    assert lost_of(cell)[0].tolist() == lost
 
 
 def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link):
@@ -139,9 +147,9 @@ def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link)
     settings = {"ber": 1e-6, "mean_errors_per_burst": 4.0, "mean_gap_in_burst": 3.0}
     for number in range(cells):
         errors = {"model": "clustered", "settings": settings, "seed": stream(1, "first packets", number)}
-        cell = run_link([datagrams(packets * 12_000, 1, 1500)], VERDICTS, errors=errors)
+        cell = run_link([datagrams(packets * 12_000, 1, 1500)], errors=errors)
 
-        lost = {line["ordinal"] for line in cell.records("log")}
+        lost = set(lost_of(cell)[0].tolist())
         assert lost == {int(packet) + 1 for packet in wrong_bits(errors) // 12_000 if packet < packets}
         first += 1 in lost
 
@@ -150,10 +158,10 @@ def test_first_packets_of_clustered_errors_are_hit_no_more_than_others(run_link)
 
 def test_drop_list_drops_exactly_these(run_link):
     """Packets 3, 4 and 10 of the direction, and nothing else; the cause is policy."""
-    cell = run_link([datagrams(80_000, 2, 1000)], VERDICTS, errors={"drop_packets": [3, 4, 10]})
+    cell = run_link([datagrams(80_000, 2, 1000)], errors={"drop_packets": [3, 4, 10]})
 
-    verdicts = [(line["ordinal"], line["verdict"]) for line in cell.records("log")]
-    assert verdicts == [(3, "policy"), (4, "policy"), (10, "policy")]
+    lost, fates, _ = lost_of(cell)
+    assert (lost.tolist(), fates) == ([3, 4, 10], {"policy"})
     assert cell.account()["policy_packets"] == 3
 
 
@@ -161,15 +169,15 @@ def test_packet_loss_takes_the_packets_that_are_drawn_whatever_their_length(run_
     """A twentieth of 4,000 long and 4,000 short packets: exactly those drawn, as many as a binomial law has."""
     model = {"model": "packet", "settings": {"loss": 0.05}}
     kinds = [datagrams(1_500 * 8 * 400, 10, 1500, "long"), datagrams(100 * 8 * 400, 10, 100, "short", 5003)]
-    cell = run_link(kinds, VERDICTS, errors=model, forward_rate="10 Mbit/s")
+    cell = run_link(kinds, errors=model, forward_rate="10 Mbit/s")
 
-    account, log = cell.account(), cell.records("log")
+    account, (ordinals, fates, wire_bytes) = cell.account(), lost_of(cell)
     lost = drawn(schema.read(Errors, ERRORS | model))[".drops"]
-    assert [line["ordinal"] for line in log] == lost[lost <= account["offered_packets"]].tolist()
-    assert {line["verdict"] for line in log} == {"policy"}
-    assert account["policy_packets"] == len(log)
+    assert ordinals.tolist() == lost[lost <= account["offered_packets"]].tolist()
+    assert fates == {"policy"}
+    assert account["policy_packets"] == len(ordinals)
     for short in (True, False):
-        count = sum((line["wire_bytes"] < 1000) == short for line in log)
+        count = int(((wire_bytes < 1000) == short).sum())
         assert stats.binomtest(count, account["offered_packets"] // 2, 0.05).pvalue > 0.005
 
 

@@ -16,8 +16,6 @@ probes:
   - {kind: capture, node: h1}
   - {kind: capture, node: h2}
   - {kind: queue, link: hop, direction: forward}
-  - {kind: losses, link: hop, direction: forward}
-  - {kind: losses, link: hop, direction: return}
 """
 
 SIZES = """

@@ -20,7 +20,6 @@ workloads:
   - {kind: policy, name: transfer, policy: policy_0.py, from: h1, to: h2, size: 20 kB, timeout: 60 s}
 probes:
   - {kind: capture, node: h1}
-  - {kind: losses, link: hop, direction: forward}
 limits: {wall_time: 20 s}
 """
 STOP_AND_WAIT = (Path(__file__).parents[1] / "same_bytes" / "stop_and_wait.py").read_text()

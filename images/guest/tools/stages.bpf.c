@@ -45,7 +45,7 @@ struct map {
 	uint32_t unused;
 };
 struct map entries SEC("maps"), departures SEC("maps"), arrivals SEC("maps"), places SEC("maps"), windows SEC("maps"), drop_list SEC("maps"),
-	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), verdicts SEC("maps"), verdict_count SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps"),
+	stretches SEC("maps"), steps SEC("maps"), passages SEC("maps"), send_ceilings SEC("maps"), recording SEC("maps"), offers SEC("maps"), sights SEC("maps"),
 	states SEC("maps"), known_states SEC("maps");
 
 // The record of every packet: what each direction was offered, with the head of the packet, and every sight of one on its way.
@@ -77,7 +77,6 @@ struct entry {
 	uint64_t limit_bytes;      // 0: not limited by bytes
 	uint64_t limit_packets;    // 0: not limited by packets
 	uint64_t ring_offset, ring_mask;
-	uint64_t log_queue;        // 1: queue drops go to the verdict log
 	uint64_t stretch_offset, stretch_count; // count 0: the rate never changes
 	uint64_t epoch_ns;	   // stretches count from here, on the monotonic clock; 0: it has not begun
 	uint64_t in_chances;	   // 1: stretches are not rates but instants, with what may have left by then
@@ -138,7 +137,6 @@ struct arrival {
 	uint64_t window_offset, window_count;
 	uint64_t drop_offset, drop_count, drop_min_bytes;
 	uint64_t epoch_ns; // windows and spells in time count from here, on the monotonic clock; 0: it has not begun
-	uint64_t log;      // 1: verdicts go to the log
 	uint64_t duplicate_below; // a draw below this doubles the packet; 0: never
 	uint64_t spell_offset, spell_count, spell_period; // of the bad state; count 0: there is only one state
 	uint64_t spells_in_time;  // 1: they count nanoseconds; 0: bits
@@ -238,31 +236,6 @@ static inline __attribute__((always_inline)) uint32_t imprint_of(struct __sk_buf
 }
 
 enum { VERDICT_CORRUPT = 1, VERDICT_OUTAGE, VERDICT_POLICY, VERDICT_FLIPPED, VERDICT_QUEUE, VERDICT_DUPLICATE };
-
-struct verdict {
-	uint64_t at_ns, ordinal;
-	uint32_t slot, wire_bytes, verdict, bit_errors;
-};
-
-static inline __attribute__((always_inline)) void log_verdict(uint32_t slot, uint64_t now, uint64_t ordinal, uint32_t bytes, uint32_t verdict,
-							      uint32_t bit_errors)
-{
-	uint32_t zero = 0;
-	uint64_t *count = map_lookup(&verdict_count, &zero);
-	if (!count)
-		return;
-	uint32_t at = (uint32_t)*count;
-	struct verdict *line = map_lookup(&verdicts, &at);
-	*count += 1; // counted even when the log is full, so that the reader knows what it did not get
-	if (!line)
-		return;
-	line->at_ns = now;
-	line->ordinal = ordinal;
-	line->slot = slot;
-	line->wire_bytes = bytes;
-	line->verdict = verdict;
-	line->bit_errors = bit_errors;
-}
 
 // Passes over packets that have left the queue, some at once.
 static inline __attribute__((always_inline)) void pass_departures(struct entry *entry, uint64_t now, uint64_t step)
@@ -395,8 +368,6 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	    (entry->limit_packets && entry->tail - entry->head + 1 > entry->limit_packets)) {
 		entry->queue_packets += 1;
 		entry->queue_bytes += bytes;
-		if (entry->log_queue)
-			log_verdict(slot, now, entry->offered_packets, (uint32_t)bytes, VERDICT_QUEUE, 0);
 		if (line)
 			line->fate = VERDICT_QUEUE;
 		// "Stolen" and not "shot": the sender must not hear of a drop in a modem's queue.
@@ -739,8 +710,6 @@ SEC("tc/arriving") int arriving(struct __sk_buff *skb)
 			skb->mark = 0;
 		}
 	}
-	if (arrival->log && fate)
-		log_verdict(slot, now, arrival->seen_packets, (uint32_t)bytes, fate, errors);
 	return verdict ? TC_ACT_SHOT : TC_ACT_OK;
 }
 

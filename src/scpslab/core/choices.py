@@ -21,7 +21,6 @@ FORMER = (
     ("packet-loss", "packet"),
     ("patience", "timeout"),
     ("script", "events"),
-    ("verdicts", "losses"),
     ("virtual", "lab_time"),
     ("wall", "wall_time"),
 )

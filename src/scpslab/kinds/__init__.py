@@ -37,7 +37,6 @@ NAMES = {
         "capture",
         "tcp_info",
         "queue",
-        "losses",
     ),
     "disciplines": (
         "drop-tail",

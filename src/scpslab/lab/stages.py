@@ -32,7 +32,7 @@ from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment, stretches_of
 from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.error_models import Errors
-from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
+from scpslab.plan.links import Direction
 from scpslab.plan.profiles import WHOLE_WEIGHT
 
 FIRST_INDEX = 1000
@@ -40,25 +40,23 @@ OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
-ENTRY = struct.Struct("=Qq5Q4Q9Q7Q")
+ENTRY = struct.Struct("=Qq4Q4Q9Q7Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
-ENTRY_EPOCH_AT = 9 * 8
-ENTRY_COUNTERS_AT = 20 * 8
-ENTRY_PIECES_AT = 26 * 8
+ENTRY_EPOCH_AT = 8 * 8
+ENTRY_COUNTERS_AT = 19 * 8
+ENTRY_PIECES_AT = 25 * 8
 TRACK = struct.Struct("=4Qq")
-ARRIVAL = struct.Struct(f"=q13Q{2 * TRACK.size}s8Q3Q14Q")
+ARRIVAL = struct.Struct(f"=q12Q{2 * TRACK.size}s8Q3Q14Q")
 ARRIVAL_WINDOWS_AT = 2 * 8
-ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 5 * 8, 29 * 8
+ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT = 5 * 8, 28 * 8
 ARRIVAL_EPOCH_AT = 7 * 8
 ARRIVAL_COUNTERS = (
     *("seen_packets", "corrupt_packets", "corrupt_bytes", "outage_packets", "outage_bytes", "policy_packets"),
     *("policy_bytes", "delivered_packets", "delivered_bytes", "flipped_packets", "bit_errors", "vector_wraps"),
     *("duplicated_packets", "duplicated_bytes"),
 )
-ARRIVAL_COUNTERS_AT = 35 * 8
+ARRIVAL_COUNTERS_AT = 34 * 8
 PASSAGE = struct.Struct("=8Q")
-VERDICT = struct.Struct("=QQIIII")
-VERDICTS = {1: CORRUPT, 2: OUTAGE, 3: POLICY, 4: FLIPPED, 5: QUEUE}
 ACTIONS = {"drop": 0, "flip": 1}
 SOCKET_PROGRAMS = (
     ("sockops/established", bpf.PROG_SOCK_OPS, bpf.ATTACH_SOCK_OPS),
@@ -160,19 +158,6 @@ def with_sums(rates: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int,
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What became of a packet that did not pass unharmed: when (monotonic clock), its number in the direction, and a
-    word of plan/links.py.
-    """
-
-    at_ns: int
-    ordinal: int
-    wire_bytes: int
-    word: str
-    bit_errors: int
-
-
-@dataclass(frozen=True)
 class Room:
     """Where the maps have room for what a direction may become: its first place, its window; and the windows (offset,
     count) that it has of its plan.
@@ -238,9 +223,9 @@ class Settings:
         self.room: dict[int, Room] = {}
         self._impairments, self._vectors, self._spare_gaps = impairments, vectors, spare_gaps
 
-    def arrivals(self, logged: set[tuple[str, str]]) -> dict[int, bytes]:
-        """The settings of every arrival; `logged`: directions, by link and name, whose packets are logged."""
-        settings = {d.arriving: self._arrival(d, (d.link, d.name) in logged) for d in self._impairments}
+    def arrivals(self) -> dict[int, bytes]:
+        """The settings of every arrival."""
+        settings = {d.arriving: self._arrival(d) for d in self._impairments}
         for arriving, setting in settings.items() if self._spare_gaps else ():
             windows = struct.unpack_from("=2Q", setting, ARRIVAL_WINDOWS_AT)
             self.room[arriving] = Room(len(self.places), len(self.windows) // 2, windows)
@@ -248,7 +233,7 @@ class Settings:
             self.windows.extend((0, 0))
         return settings
 
-    def _arrival(self, direction: DirectionStages, logged: bool) -> bytes:
+    def _arrival(self, direction: DirectionStages) -> bytes:
         impairment = self._impairments[direction]
         errors = _errors(impairment)
         below, draw = _duplicates(impairment)
@@ -281,7 +266,6 @@ class Settings:
             len(self.drops) - drop_offset,
             errors.drop_min_bytes if errors else 0,
             0,
-            logged,
             below,
             *self._spells(direction),
             bool(errors and errors.settings.in_time),
@@ -333,8 +317,6 @@ class Stages:
         self.entries = bpf.ArrayMap("entries", ENTRY.size, slots)
         self.arrivals = bpf.ArrayMap("arrivals", ARRIVAL.size, slots)
         self.passages = bpf.ArrayMap("passages", PASSAGE.size, slots)
-        self.verdict_count = bpf.ArrayMap("verdict_count", 8, 1)
-        self.verdicts = bpf.ArrayMap("verdicts", VERDICT.size, space.verdicts)
         self.send_ceilings = bpf.HashMap("send_ceilings", 256)
         self.recorded = PacketLines(space.packets)
         # The maps live as long as somebody holds them.
@@ -348,8 +330,6 @@ class Stages:
             "passages": self.passages,
             "windows": bpf.ArrayMap("windows", 16, space.windows),
             "drop_list": bpf.ArrayMap("drop_list", 8, space.drops),
-            "verdicts": self.verdicts,
-            "verdict_count": self.verdict_count,
             **self.recorded.arrays,
         }
         self.hashes = {"send_ceilings": self.send_ceilings, "known_states": self.recorded.known_states}
@@ -369,7 +349,6 @@ class Stages:
     def settle(self, cell: CellPlan | None, vectors: Path, spare_gaps: int) -> Settled:
         """Gives every direction a cell's settings; without a cell, none. `spare_gaps`: see Settings."""
         probes = cell.probes if cell else ()
-        logged = {probe.logged_direction for probe in probes if probe.logged_direction is not None}
         impairments = {d: cell.impairment(d.link, d.name) if cell else None for d in self.directions}
         moves = {d: Moves.of(d, cell, vectors) for d in self.directions if cell}
         settings = Settings(impairments, vectors, spare_gaps, moves)
@@ -378,11 +357,9 @@ class Stages:
         for d in self.directions:
             own = moves.get(d, UNMOVED)
             at, count = STRETCH_BYTES // 8, len(own.stretches)
-            entries[d.entering] = self._entry(
-                d, (d.link, d.name) in logged, len(stretches) // at, count, own.in_chances
-            )
+            entries[d.entering] = self._entry(d, len(stretches) // at, count, own.in_chances)
             stretches.extend(chain.from_iterable(own.stretches))
-        arrivals = settings.arrivals(logged)
+        arrivals = settings.arrivals()
         passages = {d.relay: moves.get(d, UNMOVED).passage(settings) for d in self.directions if d.relay is not None}
         written_whole = {"places": settings.places, "windows": settings.windows, "drop_list": settings.drops}
         for name, values in (written_whole | {"stretches": stretches, "steps": settings.steps}).items():
@@ -395,14 +372,12 @@ class Stages:
         varying = frozenset(d.entering for d, own in moves.items() if own.stretches)
         return Settled(impairments, settings.room, frozenset(settings.drawn), sampled, varying, moves)
 
-    def _entry(
-        self, direction: DirectionStages, logged: bool, stretches_at: int, stretches: int, in_chances: bool
-    ) -> bytes:
+    def _entry(self, direction: DirectionStages, stretches_at: int, stretches: int, in_chances: bool) -> bytes:
         plan = direction.plan
         rate, limit_bytes, limit_packets = _drop_tail(plan)
         offset, ring = self.ring_places[direction.entering]
         limits = (limit_bytes, limit_packets)
-        places = (offset, max(ring - 1, 0), logged, stretches_at, stretches, 0, in_chances)
+        places = (offset, max(ring - 1, 0), stretches_at, stretches, 0, in_chances)
         return ENTRY.pack(rate, plan.overhead_bytes, *limits, *places, *[0] * 16)
 
     def start_epoch(self, epoch_realtime_ns: int) -> None:
@@ -455,19 +430,6 @@ class Stages:
         self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_ns)
         self.recorded.write_states(records / STATES, epoch_ns)
         return ""
-
-    def verdicts_of(self, direction: DirectionStages) -> tuple[list[Verdict], int]:
-        """The verdict log's lines of a direction, and how many of all directions did not fit."""
-        count = struct.unpack("=Q", self.verdict_count.read(0, 8))[0]
-        kept = min(count, self.space.verdicts)
-        data = self.verdicts.read(0, kept * self.verdicts.stride)
-        verdicts = []
-        for at_ns, ordinal, slot, wire_bytes, number, bit_errors in VERDICT.iter_unpack(data):
-            word = VERDICTS[number]
-            # A queue drops where packets enter; everything else happens where they arrive.
-            if slot == slot_of(direction.entering if word == QUEUE else direction.arriving):
-                verdicts.append(Verdict(at_ns, ordinal, wire_bytes, word, bit_errors))
-        return verdicts, count - kept
 
 
 def _errors(impairment: Impairment | None) -> Errors | None:

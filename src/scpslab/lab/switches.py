@@ -225,7 +225,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         network, pairs = switches[0].standalone
         wiring = Wiring(network, pairs, nodes)
         wiring.configure()
-        stages = Stages(wiring.directions, Space(places=1, stretches=1, windows=1, drops=1, verdicts=1))
+        stages = Stages(wiring.directions, Space(places=1, stretches=1, windows=1, drops=1))
         stages.settle(None, Path("/nonexistent"), 0)
         switches[0].held.append(stages)
         return wiring

@@ -33,12 +33,11 @@ NUMBER_BYTES = 8
 VECTORS = (".u64", ".bad.u64", ".spells")
 # What profiles change, in pairs of a time and a value (scenario/profiles/tables.py).
 MOVED = (".rates", ".chances", ".delays", ".weights", ".downs")
-VERDICT_LOG_ENTRIES = 1 << 18
 Entries = Annotated[int, Range(1)]
 
 
 class Space(Part):
-    """Entries of the maps `places`, `stretches`, `windows`, `drop_list`, `verdicts` and `steps`, powers of two: cells
+    """Entries of the maps `places`, `stretches`, `windows`, `drop_list` and `steps`, powers of two: cells
     that differ a little share a template. `packets`: lines of the record.
     """
 
@@ -46,7 +45,6 @@ class Space(Part):
     stretches: Entries
     windows: Entries
     drops: Entries
-    verdicts: Entries
     packets: Entries = 1
     steps: Entries = 1
 
@@ -69,13 +67,11 @@ class Space(Part):
                 windows += bool(spare) + len(errors.outages if errors else ()) + moved[".downs"]
                 drops += len(errors.drop_packets if errors else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
-        logged = any(probe.logged_direction for probe in plan.cell.probes)
         return cls(
             places=_power(places),
             stretches=_power(stretches),
             windows=_power(windows),
             drops=_power(drops),
-            verdicts=VERDICT_LOG_ENTRIES if logged else 1,
             packets=plan.network.packet_lines,
             steps=_power(steps),
         )

@@ -43,11 +43,6 @@ class Observer(Registered, Part, registry=PROBES):
         """The link, direction and stage whose depth it samples."""
         return None
 
-    @property
-    def logged_direction(self) -> tuple[str, str] | None:
-        """The link and direction whose stages are to log what they decide of every packet."""
-        return None
-
     def problems(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys that name what the network has not."""
         return ()

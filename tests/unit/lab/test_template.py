@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from scpslab import scenario
-from scpslab.lab.template import GAPS_KEPT, VERDICT_LOG_ENTRIES, Space, Template
+from scpslab.lab.template import GAPS_KEPT, Space, Template
 from scpslab.plan import Plan
 from scpslab.plan.cell import CellPlan, Impairment, Limits
 from scpslab.plan.error_models import Errors
@@ -15,13 +15,11 @@ from scpslab.scenario import planning, topologies
 
 from scpslab.kinds.errors.independent.plan import Independent
 from scpslab.kinds.errors.none.plan import NoErrors
-from scpslab.kinds.probes.losses.plan import Losses
 
 LIMITS = Limits(virtual_s=60, wall_s=60)
 CELL = CellPlan(id="r1", scenario="test", axes={"ber": 1e-5}, repeat=1, kernel_seed="5c" * 32, limits=LIMITS)
 BITS = {"model": "independent", "action": "drop", "settings": Independent(ber=1e-5), "seed": "5c" * 32}
 ERRORS = Errors(**BITS, vector_errors=100, drop_packets=(), drop_min_bytes=0, outages=())
-LOSSES = Losses(name="v", link="hop", direction="forward")
 STEP = RunStep(t_ns=0, node="h1", command="true", required=True, timeout_ns=1)
 SACK = {"net.ipv4.tcp_sack": "0"}
 
@@ -86,7 +84,6 @@ def test_what_a_cell_has_of_its_own_is_not_in_its_template(vectors):
         lambda plan: with_direction(plan, rate_bps=8000),
         lambda plan: with_direction(plan, delay_ns=5),
         lambda plan: with_direction(plan, jitter_ns=5),
-        lambda plan: with_cell(plan, probes=(LOSSES,)),
         lambda plan: with_cell(plan, events=(STEP,)),
     ],
 )
@@ -119,7 +116,7 @@ def test_a_template_s_file_states_it(vectors):
 def test_space_is_a_power_of_two_of_what_the_plan_needs(vectors):
     plan = with_errors(plan_of(), drop_packets=(1, 2, 3), outages=((1, 2),))
 
-    expected = Space(places=128, stretches=1, windows=1, drops=4, verdicts=1, packets=plan.network.packet_lines)
+    expected = Space(places=128, stretches=1, windows=1, drops=4, packets=plan.network.packet_lines)
     assert Space.of(plan, vectors) == expected
 
 
@@ -130,7 +127,3 @@ def test_what_can_change_has_room_for_it_in_every_direction(vectors):
 
     assert space.places >= directions * GAPS_KEPT + 100
     assert space.windows >= directions
-
-
-def test_a_probe_of_verdicts_gets_its_log(vectors):
-    assert Space.of(with_cell(plan_of(), probes=(LOSSES,)), vectors).verdicts == VERDICT_LOG_ENTRIES
