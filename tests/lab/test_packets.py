@@ -1,10 +1,12 @@
 """The record of packets against captures and accounts, and the auditor against labs that were changed."""
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import dpkt
@@ -13,7 +15,9 @@ import pytest
 import yaml
 
 from scpslab.analysis.collect import measure
+from scpslab.analysis.lost_packets import find_losses
 from scpslab.measure.packets import read
+from tests.lab.command import scpslab
 from tests.lab.copied_tree import COPIED, NOT_COPIED, ROOT
 from tests.lab.ran import Lab
 from tests.lab.read_twice import columns_hold
@@ -153,6 +157,39 @@ def test_the_record_counts_what_the_accounts_count(everything):
         assert len(packets.duplicates_ns) == account["duplicated_packets"]
     forward = everything.account()
     assert all(forward[f"{cause}_packets"] for cause in ("queue", "corrupt", "outage", "policy", "duplicated"))
+
+
+def test_a_connection_as_qlog_has_all_that_it_sent_and_why_it_was_lost(ran, tmp_path):
+    cell = ran("links.hop.forward.duplicate=0")
+    scpslab("packets", cell.folder.parents[1], "--qlog", tmp_path)
+    (file,) = tmp_path.glob("a-h1-*.qlog")
+    first, *events = map(json.loads, file.read_text().split("\x1e")[1:])
+    assert (first["qlog_version"], first["qlog_format"]) == ("0.3", "JSON-SEQ")
+    assert [one["time"] for one in events] == sorted(one["time"] for one in events)
+
+    def of(name):
+        return [one["data"] for one in events if one["name"] == name]
+
+    port = file.stem.rpartition("-")[2]
+    own = [one for one in find_losses(cell, "").lost if one.source == f"10.0.0.1:{port}"]
+    told = of("scpslab:packet_lost")
+    assert Counter(one["cause"] for one in told) == Counter(one.cause for one in own)
+    assert len({one.cause for one in own}) > 1
+
+    sent = {one["header"]["packet_number"]: one for one in of("transport:packet_sent")}
+    ranges = [pair for one in of("transport:packet_received") for pair in one["frames"][0]["acked_ranges"]]
+    acked = [number for begin, end in ranges for number in range(begin, end + 1)]
+    assert len(set(acked)) == len(acked)
+    lost = {one["header"]["packet_number"] for one in told}
+    # Every byte is acknowledged once, in the packet that carried it last.
+    carried = {number: one["frames"][0] for number, one in sent.items() if one["frames"]}
+    assert sum(carried[number]["length"] for number in acked) == 200_000 + 2
+    assert set(carried) - set(acked) <= lost | {n for n in carried if carried[n]["offset"] in offsets(carried, acked)}
+    assert of("recovery:metrics_updated")
+
+
+def offsets(carried, numbers):
+    return {carried[number]["offset"] for number in numbers}
 
 
 def test_without_a_record_everything_else_is_the_same(ran):
