@@ -7,11 +7,13 @@ import shutil
 import signal
 import socket
 import subprocess
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
 from scpslab.analysis.run import open_run
+from scpslab.analysis.table import read_results
 from scpslab.core.project import ROOT
 from scpslab.measure.packets import FATES
 from scpslab.studio.cell import cell_data
@@ -68,7 +70,7 @@ def opened(browser):
     """Opens addresses, offline where wanted; at the end nothing has gone wrong in them."""
     wrong, contexts = [], []
 
-    def open_(address, *, width=1280, offline=False, scheme="light"):
+    def open_(address, *, width=1280, offline=False, scheme="light", is_studio=True):
         context = browser.new_context(viewport={"width": width, "height": 900}, offline=offline, color_scheme=scheme)
         contexts.append(context)
         page = context.new_page()
@@ -79,7 +81,8 @@ def opened(browser):
         page.asked = []
         page.on("request", lambda request: page.asked.append(request.url))
         page.goto(address)
-        page.wait_for_selector("html[data-ready]", state="attached")
+        if is_studio:
+            page.wait_for_selector("html[data-ready]", state="attached")
         return page
 
     yield open_
@@ -123,6 +126,21 @@ def test_a_file_works_offline_and_asks_for_nothing(page, ran, file):
     assert page.text_content("h2") == ran.cells[0].id
     packets = sum(len(one) for one in ran.cells[0].record.by_place.values())
     assert re.sub(r"\D", "", page.text_content(".facts li").partition(" packets")[0]) == str(packets)
+
+
+def test_a_report_has_the_packets_of_its_most_telling_cell(opened, ran):
+    """In a frame that may run the studio's program and nothing else."""
+    report = Path(scpslab("report", ran.folder).strip())
+    page = opened(report.as_uri(), offline=True, is_studio=False)
+    page.locator("#packets").scroll_into_view_if_needed()
+    frame = page.frame_locator("iframe")
+    frame.locator("html[data-ready]").wait_for(state="attached")
+
+    longest = max(read_results(ran.folder).rows, key=lambda row: row.numbers["transfer_s"])
+    assert frame.locator("h2").first.text_content() == longest["cell"]
+    assert page.asked == [report.as_uri()]
+    assert page.evaluate("document.querySelector('iframe').contentDocument") is None
+    assert report.read_bytes() == Path(scpslab("report", ran.folder).strip()).read_bytes()
 
 
 def test_the_losses_of_the_page_are_those_of_the_record(page, ran):

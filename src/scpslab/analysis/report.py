@@ -475,7 +475,18 @@ def _is_drawn(folder: Path, recipe: Recipe) -> bool:
     return is_own(folder, picture) and picture.stat().st_mtime_ns >= newest and words_in(picture) is not None
 
 
-def write_report(folder: Path, warn: Warn = refuse) -> Path:
+@dataclass(frozen=True)
+class Embedded:
+    """The page of a cell, a file of HTML, within the report; `script`: the source of its only program, as policies
+    name it.
+    """
+
+    cell: str
+    html: str
+    script: str
+
+
+def write_report(folder: Path, warn: Warn = refuse, embedded: Embedded | None = None) -> Path:
     """Writes report.html into the folder of a run or campaign; returns its path.
 
     The same results give the same bytes. `warn`: see `figures.draw`.
@@ -484,16 +495,17 @@ def write_report(folder: Path, warn: Warn = refuse) -> Path:
         ResultError: a run that cannot be read.
     """
     path = folder / REPORT
-    replace_text(path, render(folder, warn))
+    replace_text(path, render(folder, warn, embedded))
     return path
 
 
-def render(folder: Path, warn: Warn = refuse) -> str:
+def render(folder: Path, warn: Warn = refuse, embedded: Embedded | None = None) -> str:
     """The page as text."""
     # Content is text: everything is escaped except pictures, which are our own data.
     template = pages(Path(__file__).parent).get_template("report.html.j2")
     return template.render(
         content=gather(folder, warn),
+        embedded=embedded,
         outcomes=list(Outcome),
         signs=SIGNS,
         meanings=MEANINGS,

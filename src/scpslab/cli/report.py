@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import typer
 
-from scpslab.analysis.report import write_report
+from scpslab.analysis.report import Embedded, write_report
+from scpslab.analysis.run import open_run
 from scpslab.cli.options import RunOrCampaign
 from scpslab.cli.terminal import warn
 from scpslab.runs import RunFolder, find_run, is_campaign
+from scpslab.studio.page import script_source
+from scpslab.studio.run import RunPages
+
+# Bytes of the page of a cell, for a report that can be sent.
+LARGEST_PAGE = 1_200_000
 
 
 def report(
@@ -17,7 +25,8 @@ def report(
 
     The page has the main figure and key numbers first, then tables with intervals, figures, the verdicts on the papers'
     findings (for a campaign all findings, for a single run those that the run has data for), and how it was made. It is
-    one file without scripts that fetches nothing: you can send it to somebody, print it, or read it on a phone.
+    one file that fetches nothing: you can send it to somebody, print it, or read it on a phone. The packets of the most
+    telling cell of a run are in it, as the studio shows them; no other script runs.
 
     Examples: scpslab report last
     """
@@ -25,4 +34,12 @@ def report(
     if not is_campaign(folder):
         # A folder without a manifest is no run: nothing is written there.
         RunFolder(folder).manifest()
-    typer.echo(write_report(folder, warn))
+    typer.echo(write_report(folder, warn, None if is_campaign(folder) else _embedded(folder)))
+
+
+def _embedded(folder: Path) -> Embedded | None:
+    """The page of the run's most telling cell, unless it is too large to send."""
+    pages = RunPages(open_run(folder))
+    cell = pages.telling()
+    html = pages.cells([cell], shown=[0]).html if cell else ""
+    return Embedded(cell.id, html, script_source()) if cell and len(html) <= LARGEST_PAGE else None

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from scpslab.analysis.run import open_run
+from scpslab.cli.docs import docs
 from scpslab.cli.losses import cells_of
 from scpslab.cli.options import check_out, runs
 from scpslab.core.errors import UsageError
@@ -45,6 +46,7 @@ def studio(
     port: Annotated[
         int, typer.Option(min=0, max=65535, metavar="PORT", help="The port to listen at. Default: a free one.")
     ] = 0,
+    api: Annotated[bool, typer.Option("--api", help="Explain the data in a page, for other programs.")] = False,
 ) -> None:
     """Look at a run in a browser: every packet of a cell, over time.
 
@@ -56,6 +58,9 @@ def studio(
     Examples: scpslab studio last · scpslab studio last "stack=cubic,r1" --export cubic.html · scpslab studio last
     "*,ber=1e-06,r1" --export compared.html
     """
+    if api:
+        docs("plan-format#the-data-in-a-page-of-the-studio")
+        return
     opened = open_run(find_run(run))
     pages = RunPages(opened)
     if export is None:

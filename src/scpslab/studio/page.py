@@ -65,7 +65,7 @@ class Page:
     @property
     def html(self) -> str:
         """The file's text."""
-        program, style = joined(), (FILES / "page.css").read_text(encoding="utf-8")
+        program, style = joined(), _style()
         parts = {
             "POLICY": escape(policy(program, style)),
             "TITLE": escape(self.title),
@@ -105,6 +105,15 @@ def joined() -> str:
     return "".join(
         EXPORT.sub("", IMPORT.sub("", (FILES / name).read_text(encoding="utf-8"))).lstrip("\n") for name in MODULES
     )
+
+
+def _style() -> str:
+    return (FILES / "page.css").read_text(encoding="utf-8")
+
+
+def script_source() -> str:
+    """The one program that a page runs, as a policy names it."""
+    return _hash(joined())
 
 
 def policy(program: str, style: str) -> str:

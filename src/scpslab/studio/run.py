@@ -54,6 +54,12 @@ class RunPages:
         named = [(name, HEADLINE[name]) for name in numbers]
         return Page(self.title, self._about, entries, shown=shown, numbers=named, back=back)
 
+    def telling(self) -> RunCell | None:
+        """Of the cells that completed the one with the largest first number; None without a record of its packets."""
+        name = next(self._numbers(), "")
+        done = [cell for cell in self.run.cells if cell.status == "completed" and cell.packets_file.is_file()]
+        return max(done, key=lambda cell: self._rows[cell.id].numbers.get(name, 0.0), default=None)
+
     @property
     def _about(self) -> str:
         return f"{self.run.scenario} · {self.run.id}"

@@ -38,8 +38,9 @@ function render(now) {
   if (!shared.isPlaying && views.length) keepPlace();
 }
 
-/** The place in the address, so that it can be sent to somebody. */
+/** The place in the address, so that it can be sent to somebody. A page within a report has no address of its own. */
 function keepPlace() {
+  if (location.protocol === "about:") return;
   clearTimeout(keepPlace.timer);
   keepPlace.timer = setTimeout(() => {
     const words = ["from", "to", "at"].map(name => `${name}=${Math.round(shared[name])}`);

@@ -162,7 +162,7 @@ export function facts(cell, all) {
   const found = [], first = all[0];
   const counts = Object.keys(CAUSES).map(cause => [CAUSES[cause], all.filter(one => one[3] === cause).length]);
   const packets = cell.directions.reduce((sum, one) => sum + one.rows, 0);
-  found.push([`${grouped(packets)} packets on ${cell.meta.links.length} links`, null]);
+  found.push([`${grouped(packets)} packets on ${cell.meta.links.length === 1 ? "a link" : `${cell.meta.links.length} links`}`, null]);
   if (first) {
     const said = counts.filter(([, count]) => count).map(([cause, count]) => `${count} ${cause}`).join(", ");
     found.push([`Lost: ${said}`, null], [`First loss: ${timeText(first[0])}, ${CAUSES[first[3]]}`, first]);
