@@ -256,6 +256,10 @@ def report(summary: Summary, *, is_narrow: bool = False) -> Report:
         "by": list(summary.by),
         "metrics": list(summary.metrics),
         "groups": [_document(summary, group) for group in summary.groups],
+        "unmeasured": [
+            {"metric": name, "reason": why, "cells": count}
+            for (name, why), count in sorted(_unmeasured(summary).items())
+        ],
     }
     counts = ("completed", *OTHER_ENDS, "completion_ci95_low", "completion_ci95_high")
     header = [*summary.by, *counts, *(f"{name}_{part}" for name in summary.metrics for part in PARTS)]
@@ -332,21 +336,25 @@ def _notes(summary: Summary) -> list[str]:
             label = f"{row.get('status')}: {row.get('reason') or 'no reason given'}"
             reasons[label] = reasons.get(label, 0) + 1
     notes += [f"{count} x {label}" for label, count in sorted(reasons.items(), key=lambda item: -item[1])[:5]]
-    missing = Counter(
-        (name, why)
-        for row in rows
-        for names, _, why in (part.partition(": ") for part in row.get("unmeasured", "").split("; "))
-        for name in names.split(", ")
-        if name in summary.metrics
-    )
     of = f"of {sum(row.has_completed for row in rows)} completed cells"
-    notes += [f"{name} is empty in {count} {of}: {why}." for (name, why), count in missing.most_common(5)]
+    notes += [f"{name} is empty in {count} {of}: {why}." for (name, why), count in _unmeasured(summary).most_common(5)]
     sources = {row.get("transfer_source", "") for row in rows}
     if "transfer_s" in summary.metrics and "record" in sources:
         notes.append(
             "transfer_s: some cells have no capture at the sink; theirs is from the receiving program's record."
         )
     return notes
+
+
+def _unmeasured(summary: Summary) -> Counter[tuple[str, str]]:
+    """In how many cells a metric is empty for a reason."""
+    return Counter(
+        (name, why)
+        for row in summary.results.rows
+        for names, _, why in (part.partition(": ") for part in row.get("unmeasured", "").split("; "))
+        for name in names.split(", ")
+        if name in summary.metrics
+    )
 
 
 def of_mixture(pooled: Sequence[str]) -> list[str]:

@@ -16,7 +16,7 @@ from scpslab.analysis.figures.plots import PLOTS
 from scpslab.analysis.metrics.families import families
 from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
-from scpslab.cli.tables import as_table, print_summary
+from scpslab.cli.tables import as_table, print_table
 from scpslab.core.errors import ResultError
 from scpslab.core.project import ROOT
 from scpslab.plan.links import LOSS_CAUSES
@@ -25,7 +25,7 @@ from scpslab.runs import RunFolder
 
 def printed(run_dir, **choices):
     console = Console(width=160, file=io.StringIO())
-    print_summary(summarise(read_results(run_dir), **choices), console)
+    print_table(report(summarise(read_results(run_dir), **choices), is_narrow=True), console)
     return console.file.getvalue()
 
 

@@ -1,5 +1,6 @@
 """A metric that could not be measured is empty, and its row says why."""
 
+import json
 import shutil
 
 import pytest
@@ -50,6 +51,8 @@ def test_a_table_says_why_what_it_shows_is_empty(run_dir, scpslab):
     assert code == 0
     expected = f"repair_s is empty in {empty} of {len(rows)} completed cells: nothing was sent again."
     assert expected in " ".join(said.split())
+    told = json.loads(scpslab("results", run_dir, "--metric", "repair_s", "--format", "json")[1])["unmeasured"]
+    assert told == [{"metric": "repair_s", "reason": "nothing was sent again", "cells": empty}]
 
 
 def test_reasons_are_of_columns_that_there_are():
