@@ -256,7 +256,10 @@ def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(run, node):
     cell = run(OWN + IPERF3, f"events={json.dumps([step])}").cell
 
     assert cell.status == "failed"
-    assert f"service gateway-{node} on {node}: scps gateway ended with SIGKILL while the cell ran" in cell.reason
+    assert (
+        f"service gateway-{node} on {node}: scps gateway ended with SIGKILL (as when memory runs out: limits.memory) while the cell ran"
+        in cell.reason
+    )
 
 
 def test_what_is_typed_on_a_host_of_scps_goes_through_its_gateway_and_the_prompt_says_once_that_one_has_ended():

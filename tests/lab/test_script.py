@@ -74,7 +74,10 @@ def test_a_command_that_does_not_exist_or_lets_no_time_pass_is_named(run, comman
     ("step", "reason"),
     [
         ({"command": "exit 7"}, "event 1: exit code 7 in place of 0: exit 7"),
-        ({"command": "kill -KILL $$"}, "event 1: SIGKILL in place of 0: kill -KILL $$"),
+        (
+            {"command": "kill -KILL $$"},
+            "event 1: SIGKILL (as when memory runs out: limits.memory) in place of 0: kill -KILL $$",
+        ),
         ({"command": "true", "expect": 1}, "event 1: exit code 0 in place of 1: true"),
         ({"command": "exit 7", "expect": 7}, ""),
         ({"command": "exit 7", "required": False}, ""),

@@ -102,4 +102,6 @@ def test_workloads_servers_are_watched_too(run):
     cell = run(SCENARIO, "services=[]", f"workloads=[{ftp}]", until("2 s", "h2", "kill -KILL $(pidof vsftpd)")).cell
 
     assert cell.status == "failed"
-    assert cell.reason.startswith("service files on h2: vsftpd ended with SIGKILL while the cell ran")
+    assert cell.reason.startswith(
+        "service files on h2: vsftpd ended with SIGKILL (as when memory runs out: limits.memory) while the cell ran"
+    )

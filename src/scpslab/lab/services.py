@@ -225,6 +225,9 @@ def ending(code: int) -> str:
     A node's program that a signal ended has 128 more than the signal's number, as in a shell.
     """
     number = -code if code < 0 else code - SIGNALLED
+    if number == signal.SIGKILL:
+        # The kernel's word when memory runs out, where nobody else sends it.
+        return "SIGKILL (as when memory runs out: limits.memory)"
     return signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
 
 
