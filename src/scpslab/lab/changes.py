@@ -31,7 +31,7 @@ from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
-WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
+WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 10, 13, 18, 27
 
 
 class ChangeError(ValueError):
