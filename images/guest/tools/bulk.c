@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK_BYTES = 1 << 16, TIMESTAMP_OPTION_BYTES = 12, SMALLEST_MAXSEG = 88 };
@@ -89,8 +90,37 @@ static void end(int number)
 	is_over = 1;
 }
 
+// How an application writes: this many bytes (0: as many as the socket takes) every so often, and pauses, as
+// "BYTES:NS,…": when so many bytes have been written, nothing is for so long.
+struct application {
+	int64_t burst, every_ns, next_ns;
+	const char *pauses;
+};
+
+// How many of `held` bytes the application writes now, when it has waited for its time; 0 when the patience is over.
+static int64_t bytes_to_write(struct application *application, int64_t written, int64_t held, int64_t deadline_ns)
+{
+	char *rest;
+	int64_t until_ns = application->next_ns, pause_at = *application->pauses ? strtoll(application->pauses, &rest, 10) : INT64_MAX;
+	if (pause_at <= written) {
+		until_ns = (now_ns() > until_ns ? now_ns() : until_ns) + strtoll(rest + 1, &rest, 10);
+		application->next_ns = until_ns;
+		application->pauses = *rest ? rest + 1 : rest;
+		pause_at = *application->pauses ? strtoll(application->pauses, NULL, 10) : INT64_MAX;
+	}
+	until_ns = until_ns < deadline_ns ? until_ns : deadline_ns;
+	while (now_ns() < until_ns && !is_over)
+		nanosleep(&(struct timespec){ (until_ns - now_ns()) / 1000000000, (until_ns - now_ns()) % 1000000000 }, NULL);
+	if (is_over || now_ns() >= deadline_ns)
+		return 0;
+	// Bursts end at multiples of their size, whatever the socket took at a time.
+	int64_t left = application->burst ? application->burst - written % application->burst : held;
+	left = left < pause_at - written ? left : pause_at - written;
+	return left < held ? left : held;
+}
+
 // Sends `bytes` and waits for the far end to close; an errno, or 0.
-static int send_all(int fd, int64_t bytes, uint64_t seed, int64_t deadline_ns, struct sending *result)
+static int send_all(int fd, int64_t bytes, uint64_t seed, int64_t deadline_ns, struct application *application, struct sending *result)
 {
 	static char chunk[CHUNK_BYTES];
 	struct payload payload;
@@ -103,12 +133,17 @@ static int send_all(int fd, int64_t bytes, uint64_t seed, int64_t deadline_ns, s
 		for (size_t at = 0; at < held;) {
 			if (is_over)
 				return ETIMEDOUT;
+			size_t size = held - at;
+			if (application && !(size = (size_t)bytes_to_write(application, result->bytes, (int64_t)size, deadline_ns)))
+				return ETIMEDOUT;
 			give_up_at(fd, SO_SNDTIMEO, deadline_ns);
-			ssize_t n = send(fd, chunk + at, held - at, MSG_NOSIGNAL);
+			ssize_t n = send(fd, chunk + at, size, MSG_NOSIGNAL);
 			if (n < 0)
 				return patience_error();
 			at += (size_t)n;
 			result->bytes += n;
+			if (application && application->burst && result->bytes % application->burst == 0)
+				application->next_ns += application->every_ns;
 		}
 	}
 	if (shutdown(fd, SHUT_WR))
@@ -131,7 +166,12 @@ int bulk_send_main(int argc, char **argv)
 	unsigned char info[INFO_BYTES] = { 0 };
 	socklen_t info_bytes = sizeof info;
 	struct sending result = { 0 };
-	int error = 0;
+	struct application application = {
+		.burst = option_number(argc, argv, "burst", 0),
+		.every_ns = option_number(argc, argv, "every-ns", 0),
+		.pauses = option(argc, argv, "pauses", ""),
+	};
+	int error = 0, limited = application.burst || *application.pauses;
 
 	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = end }, NULL);
 	to.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5001));
@@ -160,7 +200,8 @@ int bulk_send_main(int argc, char **argv)
 	if (!error) {
 		result.connected_ns = now_ns();
 		fcntl(fd, F_SETFL, 0);
-		error = send_all(fd, bytes, (uint64_t)option_number(argc, argv, "payload-seed", 1), deadline_ns, &result);
+		application.next_ns = result.connected_ns;
+		error = send_all(fd, bytes, (uint64_t)option_number(argc, argv, "payload-seed", 1), deadline_ns, limited ? &application : NULL, &result);
 	}
 	result.close_ns = now_ns();
 	getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &info_bytes);

@@ -87,6 +87,10 @@ struct entry {
 	// counters
 	uint64_t offered_packets, offered_bytes, queue_packets, queue_bytes, most_bytes, most_packets;
 	uint64_t pieces; // of several packets, which the kernel would cut up only behind the queue: none in the lab kernel
+	// of an aggregator: packets begin to leave at multiples of this time since the epoch; 0: at once
+	uint64_t hold_ns;
+	// of a policer: what its bucket gains and holds (0: there is none), what was in it and when, in bytes times 10^9; and what it dropped
+	uint64_t police_bytes_per_s, burst_bytes, tokens, tokens_at_ns, policed_packets, policed_bytes;
 };
 
 struct departure {
@@ -117,6 +121,9 @@ struct passage {
 	struct course delays;
 	uint64_t last_ns; // when the packet before is to arrive
 	uint64_t packets;
+	// packets of at least so many bytes on the wire are counted, and those on this list arrive later; count 0: none is
+	int64_t overhead_bytes;
+	uint64_t late_offset, late_count, late_min_bytes, late_by_ns, late_at, counted;
 };
 
 enum { ACTION_DROP, ACTION_FLIP };
@@ -235,7 +242,8 @@ static inline __attribute__((always_inline)) uint32_t imprint_of(struct __sk_buf
 	return imprint(head);
 }
 
-enum { VERDICT_CORRUPT = 1, VERDICT_OUTAGE, VERDICT_POLICY, VERDICT_FLIPPED, VERDICT_QUEUE, VERDICT_DUPLICATE };
+// 7 is what the record says of packets that nobody has seen.
+enum { VERDICT_CORRUPT = 1, VERDICT_OUTAGE, VERDICT_POLICY, VERDICT_FLIPPED, VERDICT_QUEUE, VERDICT_DUPLICATE, VERDICT_POLICED = 8 };
 
 // Passes over packets that have left the queue, some at once.
 static inline __attribute__((always_inline)) void pass_departures(struct entry *entry, uint64_t now, uint64_t step)
@@ -346,6 +354,29 @@ static inline __attribute__((always_inline)) uint64_t leaves_at(struct entry *en
 	return entry->epoch_ns + before->to_ns + (left + ends_in->bits_per_s - 1) / ends_in->bits_per_s;
 }
 
+// Whether a policer lets a packet pass. Its bucket is full at first, and gains until it is full again.
+static inline __attribute__((always_inline)) int conforms(struct entry *entry, uint64_t now, uint64_t bytes)
+{
+	if (!entry->burst_bytes || !entry->police_bytes_per_s)
+		return 1;
+	uint64_t full = entry->burst_bytes * NS_PER_S, since_ns = now - entry->tokens_at_ns, tokens = entry->tokens;
+	int is_full = !entry->tokens_at_ns || since_ns > full / entry->police_bytes_per_s;
+	tokens = is_full ? full : tokens + since_ns * entry->police_bytes_per_s;
+	tokens = tokens < full ? tokens : full;
+	int has_enough = tokens >= bytes * NS_PER_S;
+	entry->tokens = has_enough ? tokens - bytes * NS_PER_S : tokens;
+	entry->tokens_at_ns = now;
+	return has_enough;
+}
+
+// When a packet that is offered now may begin to leave.
+static inline __attribute__((always_inline)) uint64_t let_go_at(struct entry *entry, uint64_t now)
+{
+	if (!entry->hold_ns || !entry->epoch_ns || now < entry->epoch_ns)
+		return now;
+	return entry->epoch_ns + (now - entry->epoch_ns + entry->hold_ns - 1) / entry->hold_ns * entry->hold_ns;
+}
+
 SEC("tc/entering") int entering(struct __sk_buff *skb)
 {
 	uint32_t slot = skb->ifindex - FIRST_IFINDEX;
@@ -358,6 +389,13 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 	entry->pieces += skb->gso_segs > 1;
 	uint64_t now = ktime_get_ns();
 	struct offer *line = note_offer(skb, slot, now, bytes);
+	if (!conforms(entry, now, bytes)) {
+		entry->policed_packets += 1;
+		entry->policed_bytes += bytes;
+		if (line)
+			line->fate = VERDICT_POLICED;
+		return TC_ACT_STOLEN;
+	}
 	if (!entry->rate_bytes_per_s || !(entry->limit_bytes | entry->limit_packets))
 		return TC_ACT_OK;
 
@@ -374,7 +412,7 @@ SEC("tc/entering") int entering(struct __sk_buff *skb)
 		return TC_ACT_STOLEN;
 	}
 	// The serialiser's own arithmetic (netem's rate): a packet leaves one packet time after the one before it, or after now.
-	uint64_t start = entry->last_departure_ns > now ? entry->last_departure_ns : now;
+	uint64_t from = let_go_at(entry, now), start = entry->last_departure_ns > from ? entry->last_departure_ns : from;
 	if (entry->stretch_count) {
 		// The kernel's fq holds it until then; at equal times, and of control priority, it would not keep the order.
 		uint64_t due_ns = leaves_at(entry, now, start, bytes * 8);
@@ -435,7 +473,21 @@ static inline __attribute__((always_inline)) struct step *step_of(struct course 
 	return step_at(course, course->at);
 }
 
-// Stage 2 where the delay changes. The kernel's fq holds the packet until its time, and a packet is never to arrive before the one
+// By how much longer than others this packet is under way; the list is ascending.
+static inline __attribute__((always_inline)) uint64_t late_by(struct passage *passage, uint64_t bytes)
+{
+	if (!passage->late_count || bytes < passage->late_min_bytes)
+		return 0;
+	passage->counted += 1;
+	uint32_t at = (uint32_t)(passage->late_offset + passage->late_at);
+	uint64_t *number = passage->late_at < passage->late_count ? map_lookup(&drop_list, &at) : 0;
+	if (!number || *number != passage->counted)
+		return 0;
+	passage->late_at += 1;
+	return passage->late_by_ns;
+}
+
+// Stage 2 where the delay changes, or is another one for some packets. The kernel's fq holds the packet until its time, and a packet is never to arrive before the one
 // that left before it, unless it may.
 SEC("tc/delaying") int delaying(struct __sk_buff *skb)
 {
@@ -443,7 +495,8 @@ SEC("tc/delaying") int delaying(struct __sk_buff *skb)
 	struct passage *passage = map_lookup(&passages, &slot);
 	if (!passage || !passage->delays.count)
 		return TC_ACT_OK;
-	if (passage->may_reorder && skb->mark != DELAY_MARK) {
+	int is_apart = passage->may_reorder || passage->late_count;
+	if (is_apart && skb->mark != DELAY_MARK) {
 		// fq looks at the first packet of a flow only, and a socket's packets are one: a copy is no socket's.
 		skb->mark = DELAY_MARK;
 		clone_redirect(skb, skb->ifindex, 0);
@@ -463,13 +516,16 @@ SEC("tc/delaying") int delaying(struct __sk_buff *skb)
 		else
 			delay_ns -= (step->value - next->value) * since_ns / lasts_ns;
 	}
-	uint64_t due_ns = now + delay_ns;
-	if (passage->may_reorder) {
+	uint64_t late_ns = late_by(passage, (uint64_t)((int64_t)skb->len - ETHERNET_HEADER_BYTES + passage->overhead_bytes));
+	uint64_t due_ns = now + delay_ns + late_ns;
+	if (is_apart) {
 		skb->mark = 0;
 		set_hash(skb, (uint32_t)++passage->packets); // a flow of its own
-	} else if (due_ns <= passage->last_ns)
+	}
+	if (!passage->may_reorder && !late_ns && due_ns <= passage->last_ns)
 		due_ns = passage->last_ns + 1;
-	passage->last_ns = due_ns;
+	if (!late_ns)
+		passage->last_ns = due_ns;
 	skb->tstamp = due_ns;
 	skb->priority = 0;
 	return TC_ACT_OK;

@@ -18,7 +18,7 @@ from scpslab.core.strict_json import count
 from scpslab.measure.connections import Ints
 from scpslab.measure.losses import NOBODY, SUPERFLUOUS, Fates, Lost, OfHop, origins, resends
 from scpslab.measure.record import numbers_of
-from scpslab.plan.links import LOSS_CAUSES, QUEUE
+from scpslab.plan.links import ALL_CAUSES, LOSS_CAUSES, POLICED, QUEUE
 from scpslab.plan.probes import Observer
 
 FORMAT = 1
@@ -128,7 +128,7 @@ class _Framed:
 def _without_record(cell: RunCell) -> Iterator[str]:
     """What is known of the losses of a cell that has no record, and what to do."""
     for account in cell.records("accounting"):
-        counts = {cause: packets for cause in LOSS_CAUSES if (packets := count(account, f"{cause}_packets"))}
+        counts = {cause: packets for cause in ALL_CAUSES if (packets := count(account, f"{cause}_packets"))}
         if counts:
             losses = ", ".join(f"{packets} {cause}" for cause, packets in counts.items())
             yield f"{account.get('link')}, {account.get('direction')} direction: {losses}, not in this list."
@@ -236,7 +236,7 @@ def resend_columns(cell: RunCell) -> dict[str, str]:
     if mine is None:
         return {}
     flow, at = mine
-    copies = np.flatnonzero((at.payload > 0) & (at.hop.cause[at.rows] != QUEUE))
+    copies = np.flatnonzero((at.payload > 0) & ~np.isin(at.hop.cause[at.rows], (QUEUE, POLICED)))
     fate = fates.causes(flow, at)
     resent = resends(at.left[copies], at.right[copies], [fate[copy] for copy in copies])
     frames = _Frames.read(cell, name, [])

@@ -74,9 +74,11 @@ def _changes(cell: CellPlan, link: str, direction: Direction) -> Changes:
     own = [step for step in steps if step.link == link and direction.name in step.directions]
     rates = [(step.t_ns, int(step.value)) for step in own if step.change == "rate"]
     ends = [*(t_ns for t_ns, _ in rates), FOR_EVER_NS]
+    impairment = cell.impairment(link, direction.name)
+    varies = rates or (impairment is not None and impairment.aggregate_ns is not None)
     return Changes(
         unknown=bool(cell.shell or cell.mininet or any(isinstance(step, RunStep) for step in cell.events)),
-        rates=tuple(zip(ends, [direction.rate_bps or 0, *(bps for _, bps in rates)], strict=True)) if rates else (),
+        rates=tuple(zip(ends, [direction.rate_bps or 0, *(bps for _, bps in rates)], strict=True)) if varies else (),
         delays_ns=tuple(int(step.value) for step in own if step.change == "delay"),
         errors=any(step.change in ("ber", "state") for step in own),
     )

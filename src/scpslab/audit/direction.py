@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scpslab.audit.profile import WHOLE_WEIGHT, Course
 from scpslab.measure.packets import DELIVERED, DUPLICATE, FATES, NEVER, Packets
 from scpslab.plan.cell import Impairment
-from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
+from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICED, POLICY, QUEUE, Direction
 
 SECOND_NS = 10**9
 # A packet is passed on at most so much later than it is due: the clock of virtual time goes on by a fraction of it with
@@ -81,7 +81,7 @@ class Audit:
 
     def doubt(self) -> Doubt | None:
         """The first packet that cannot be explained."""
-        questions: list[Callable[[], Doubt | None]] = [self._order]
+        questions: list[Callable[[], Doubt | None]] = [self._order, self._policed]
         queue, changes = self.plan.queue, self.changes
         if not changes.unknown and self.plan.rate_bps and queue is not None and queue.serialises:
             is_paced = self.course is not None and self.course.paces
@@ -96,10 +96,38 @@ class Audit:
 
     @property
     def _is_ordered(self) -> bool:
-        return not self.plan.jitter_ns and not (self.course and self.course.profile.reorder)
+        late = self.impairment and self.impairment.late
+        return not self.plan.jitter_ns and not late and not (self.course and self.course.profile.reorder)
 
     def _passed(self) -> Marks:
-        return ~self.packets.had(QUEUE)
+        return ~(self.packets.had(QUEUE) | self.packets.had(POLICED))
+
+    def _policed(self) -> Doubt | None:
+        """A packet passes the policer for its bytes of credit, of which the bucket is full at first."""
+        policer = self.impairment.policer if self.impairment else None
+        lacking = np.zeros(len(self.packets), bool)
+        if policer is not None:
+            most = credit = policer.burst_bytes * SECOND_NS
+            before = int(self.packets.offered_ns[0]) if len(self.packets) else 0
+            each = zip(self.packets.offered_ns.tolist(), self.packets.wire_bytes.tolist(), strict=True)
+            for row, (at, size) in enumerate(each):
+                credit, before = min(most, credit + (at - before) * policer.rate_bps // 8), at
+                lacking[row] = credit < size * SECOND_NS
+                credit -= 0 if lacking[row] else size * SECOND_NS
+        return self._differs("policed:", lacking, self.packets.had(POLICED), np.equal)
+
+    def _begins(self, rows: Numbers) -> Numbers:
+        """When packets can begin to leave: as they are offered, or with the next lot of an aggregate."""
+        offered, hold_ns = self.packets.offered_ns[rows], (self.impairment and self.impairment.aggregate_ns) or 1
+        return np.where(offered < 0, offered, -(-offered // hold_ns) * hold_ns)
+
+    def _lateness(self) -> Numbers:
+        """By how much longer than others each packet is under way."""
+        late, packets = self.impairment.late if self.impairment else None, self.packets
+        if late is None:
+            return np.zeros(len(packets), np.int64)
+        counted = (packets.left_ns != NEVER) & (packets.wire_bytes >= late.min_bytes)
+        return np.where(counted & np.isin(np.cumsum(counted), late.packets), late.by_ns, 0)
 
     def _order(self) -> Doubt | None:
         """Nobody is offered, or seen, before what came before it; jitter alone lets packets overtake each other."""
@@ -124,7 +152,7 @@ class Audit:
         do. All in whole numbers.
         """
         packets, rows = self.packets, np.flatnonzero(self._passed())
-        begins = np.maximum(packets.offered_ns[rows], np.append(-(1 << 62), packets.due_ns[rows][:-1]))
+        begins = np.maximum(self._begins(rows), np.append(-(1 << 62), packets.due_ns[rows][:-1]))
         ends, rates = (np.array(column, np.int64) for column in zip(*self.changes.rates, strict=True))
         now, left = begins.copy(), packets.wire_bytes[rows] * 8 * SECOND_NS
         at = np.searchsorted(ends, now, side="right")
@@ -143,7 +171,7 @@ class Audit:
         assert self.plan.rate_bps is not None
         packets, rows = self.packets, np.flatnonzero(self._passed())
         due = self.course.due(
-            packets.offered_ns[rows], packets.wire_bytes[rows], self.plan.rate_bps, self.plan.overhead_bytes
+            self._begins(rows), packets.wire_bytes[rows], self.plan.rate_bps, self.plan.overhead_bytes
         )
         return self._differs("due at", due, packets.due_ns[rows], np.equal, rows)
 
@@ -161,8 +189,9 @@ class Audit:
             full |= waited + packets.wire_bytes > queue.limit_bytes
         if queue.limit_packets is not None:
             full |= held + 1 > queue.limit_packets
-        return self._differs("behind bytes:", waited, packets.waited_bytes, np.equal) or self._differs(
-            "dropped by the queue:", full, ~passed, np.equal
+        came = ~packets.had(POLICED)
+        return self._differs("behind bytes:", waited, packets.waited_bytes, np.equal, which=came) or self._differs(
+            "dropped by the queue:", full & came, packets.had(QUEUE), np.equal
         )
 
     def _left(self) -> Doubt | None:
@@ -182,7 +211,8 @@ class Audit:
         is_constant = not plan.delay_table and not changes.delays_ns and not changes.unknown
         is_known = is_constant and (plan.queue is None or plan.queue.serialises)
         room_ns = 2 * plan.jitter_ns
-        return self._within("arrived at", packets.left_ns + least, packets.arrived_ns, has_arrived, is_known, room_ns)
+        least_ns = packets.left_ns + least + self._lateness()
+        return self._within("arrived at", least_ns, packets.arrived_ns, has_arrived, is_known, room_ns)
 
     def _arrived_by_profile(self) -> Doubt | None:
         """A packet arrives the delay of the moment after it has left, and in the order of leaving unless the profile
@@ -194,9 +224,13 @@ class Audit:
         left, own_ns = packets.left_ns[rows], self.plan.first_delay_ns
         # The program looks at the clock a moment after the packet has left, and the delay of then counts.
         delays = [self.course.delays(times, own_ns) for times in (left, left + LATEST_NS)]
+        late = self._lateness()[rows]
         bounds = [left + np.minimum(*delays) - 2, left + np.maximum(*delays)]
         if not self.course.profile.reorder:
-            bounds = [np.maximum.accumulate(one) for one in bounds]
+            # Late ones are overtaken, and hold nobody up.
+            latest = [np.maximum.accumulate(np.where(late > 0, 0, one)) for one in bounds]
+            bounds = [np.where(late > 0, one, of_all) for one, of_all in zip(bounds, latest, strict=True)]
+        bounds = [one + late for one in bounds]
         least, room_ns, which = (
             np.zeros(len(packets), np.int64),
             np.zeros(len(packets), np.int64),

@@ -11,7 +11,7 @@ from scpslab.lab.context import Context
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Records
 from scpslab.plan.cell import Limits
-from scpslab.plan.links import LOSS_CAUSES
+from scpslab.plan.links import ALL_CAUSES
 
 # The counters of a direction by name; None where nobody counts.
 Counters = dict[str, int | None]
@@ -109,7 +109,7 @@ class Accounts:
 
 def under_way(counters: Counters) -> int:
     """Packets offered, or doubled on the way, that are neither delivered nor lost for a stated cause."""
-    gone = sum(counters[f"{cause}_packets"] or 0 for cause in LOSS_CAUSES) + (counters["delivered_packets"] or 0)
+    gone = sum(counters.get(f"{cause}_packets") or 0 for cause in ALL_CAUSES) + (counters["delivered_packets"] or 0)
     return (counters["offered_packets"] or 0) + (counters["duplicated_packets"] or 0) - gone
 
 

@@ -123,8 +123,8 @@ class LinkChanges:
         queue = direction.plan.queue
         if direction.entering in self.settled.varying:
             raise ChangeError(
-                f"link {direction.link} {direction.name}: found a rate that the scenario's events change; "
-                "expected one that they leave alone"
+                f"link {direction.link} {direction.name}: found a rate that the scenario's events, profile or "
+                "aggregate change; expected one that they leave alone"
             )
         if queue is None or not queue.serialises:
             raise ChangeError(

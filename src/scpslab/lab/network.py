@@ -138,8 +138,12 @@ class LabNetwork:
                 for change in ("delay", "rate")
             )
             moves = self.moves[direction]
-            whole_ns += plan.jitter_ns + max(
-                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
+            whole_ns += (
+                plan.jitter_ns
+                + (moves.late.by_ns if moves.late else 0)
+                + max(
+                    [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
+                )
             )
             if moves.stretches and not rates:
                 # Of a profile; planning sees to it. Those of events are the lowest of their rates.

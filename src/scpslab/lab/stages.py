@@ -29,7 +29,7 @@ from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.records import PACKETS, STATES
 from scpslab.lab.template import Space
-from scpslab.plan.cell import CellPlan, Impairment, stretches_of
+from scpslab.plan.cell import CellPlan, Impairment, LatePackets, stretches_of
 from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import Direction
@@ -40,11 +40,12 @@ OBJECT = PROGRAMS / "stages.bpf.o"
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
-ENTRY = struct.Struct("=Qq4Q4Q9Q7Q")
+ENTRY = struct.Struct("=Qq4Q4Q9Q7Q7Q")
 ENTRY_COUNTERS = ("offered_packets", "offered_bytes", "queue_packets", "queue_bytes", "most_bytes", "most_packets")
 ENTRY_EPOCH_AT = 8 * 8
 ENTRY_COUNTERS_AT = 19 * 8
 ENTRY_PIECES_AT = 25 * 8
+ENTRY_BURST_AT, ENTRY_POLICED_AT = 28 * 8, 31 * 8
 TRACK = struct.Struct("=4Qq")
 ARRIVAL = struct.Struct(f"=q12Q{2 * TRACK.size}s8Q3Q14Q")
 ARRIVAL_WINDOWS_AT = 2 * 8
@@ -56,7 +57,7 @@ ARRIVAL_COUNTERS = (
     *("duplicated_packets", "duplicated_bytes"),
 )
 ARRIVAL_COUNTERS_AT = 34 * 8
-PASSAGE = struct.Struct("=8Q")
+PASSAGE = struct.Struct("=8Qq6Q")
 ACTIONS = {"drop": 0, "flip": 1}
 SOCKET_PROGRAMS = (
     ("sockops/established", bpf.PROG_SOCK_OPS, bpf.ATTACH_SOCK_OPS),
@@ -103,7 +104,7 @@ class Moves:
     """What the plan changes of a direction while a cell runs: its rates (until when, bit/s, sum, rest) or chances to
     leave (when, 0, bytes), its delays and the weights of its bit errors (from when, value), and when it is down.
 
-    `is_linear`, `may_reorder`: of delays.
+    `is_linear`, `may_reorder`: of delays. `late`: packets with a delay of their own.
     """
 
     stretches: tuple[tuple[int, int, int, int], ...] = ()
@@ -113,6 +114,7 @@ class Moves:
     downs: Steps = ()
     is_linear: bool = False
     may_reorder: bool = False
+    late: LatePackets | None = None
 
     @classmethod
     def of(cls, direction: DirectionStages, cell: CellPlan, vectors: Path) -> Self:
@@ -125,24 +127,33 @@ class Moves:
 
         impairment = cell.impairment(direction.link, direction.name)
         profile = impairment.profile if impairment else None
+        late = impairment.late if impairment else None
+        # Its program knows stage 2 by its steps only.
+        delays = steps(".delays") or (((0, direction.plan.delay_ns),) if late else ())
         if profile is None:
-            return cls(tuple(with_sums(stretches_of(cell, direction.link, direction.plan))))
+            rates = tuple(with_sums(stretches_of(cell, direction.link, direction.plan)))
+            return cls(rates, delays=delays, late=late)
         chances, each = steps(".chances"), FULL_PACKET_BYTES + direction.plan.overhead_bytes
         summed = accumulate(packets * each for _, packets in chances)
         return cls(
             tuple((at, 0, min(let, NEVER), 0) for (at, _), let in zip(chances, summed, strict=True))
             or tuple(with_sums(steps(".rates") or stretches_of(cell, direction.link, direction.plan))),
             bool(chances),
-            steps(".delays"),
+            delays,
             steps(".weights"),
             steps(".downs"),
             profile.delay == "linear",
             profile.reorder,
+            late,
         )
 
-    def passage(self, settings: Settings) -> bytes:
-        """Stage 2 as its program has it; the steps of delays go into the map."""
-        return PASSAGE.pack(0, self.is_linear, self.may_reorder, *settings.course(self.delays), 0, 0)
+    def passage(self, settings: Settings, overhead_bytes: int) -> bytes:
+        """Stage 2 as its program has it; the steps of delays and the numbers of late packets go into the maps."""
+        late, course, numbers_at = self.late, settings.course(self.delays), len(settings.drops)
+        settings.drops.extend(late.packets if late else ())
+        listed = (len(late.packets), late.min_bytes, late.by_ns) if late else (0, 0, 0)
+        own = (0, self.is_linear, self.may_reorder, *course, 0, 0)
+        return PASSAGE.pack(*own, overhead_bytes, numbers_at, *listed, 0, 0)
 
 
 UNMOVED = Moves()
@@ -357,10 +368,15 @@ class Stages:
         for d in self.directions:
             own = moves.get(d, UNMOVED)
             at, count = STRETCH_BYTES // 8, len(own.stretches)
-            entries[d.entering] = self._entry(d, len(stretches) // at, count, own.in_chances)
+            places = (len(stretches) // at, count, 0, own.in_chances)
+            entries[d.entering] = self._entry(d, places, _shaping(impairments[d]))
             stretches.extend(chain.from_iterable(own.stretches))
         arrivals = settings.arrivals()
-        passages = {d.relay: moves.get(d, UNMOVED).passage(settings) for d in self.directions if d.relay is not None}
+        passages = {
+            d.relay: moves.get(d, UNMOVED).passage(settings, d.plan.overhead_bytes)
+            for d in self.directions
+            if d.relay is not None
+        }
         written_whole = {"places": settings.places, "windows": settings.windows, "drop_list": settings.drops}
         for name, values in (written_whole | {"stretches": stretches, "steps": settings.steps}).items():
             self.arrays[name].write(0, values.tobytes())
@@ -372,13 +388,12 @@ class Stages:
         varying = frozenset(d.entering for d, own in moves.items() if own.stretches)
         return Settled(impairments, settings.room, frozenset(settings.drawn), sampled, varying, moves)
 
-    def _entry(self, direction: DirectionStages, stretches_at: int, stretches: int, in_chances: bool) -> bytes:
+    def _entry(self, direction: DirectionStages, stretches: tuple[int, ...], shaping: tuple[int, ...]) -> bytes:
         plan = direction.plan
         rate, limit_bytes, limit_packets = _drop_tail(plan)
         offset, ring = self.ring_places[direction.entering]
-        limits = (limit_bytes, limit_packets)
-        places = (offset, max(ring - 1, 0), stretches_at, stretches, 0, in_chances)
-        return ENTRY.pack(rate, plan.overhead_bytes, *limits, *places, *[0] * 16)
+        places = (limit_bytes, limit_packets, offset, max(ring - 1, 0), *stretches)
+        return ENTRY.pack(rate, plan.overhead_bytes, *places, *[0] * 16, *shaping, *[0] * 4)
 
     def start_epoch(self, epoch_realtime_ns: int) -> None:
         """Lets whatever changes count from the epoch (the programs read the monotonic clock)."""
@@ -397,6 +412,9 @@ class Stages:
         arrival = self.arrivals.read(slot_of(direction.arriving), ARRIVAL.size)
         counters = dict(zip(ENTRY_COUNTERS, struct.unpack_from("=6Q", entry, ENTRY_COUNTERS_AT), strict=True))
         counters |= dict(zip(ARRIVAL_COUNTERS, struct.unpack_from("=14Q", arrival, ARRIVAL_COUNTERS_AT), strict=True))
+        if struct.unpack_from("=Q", entry, ENTRY_BURST_AT)[0]:
+            policed = struct.unpack_from("=2Q", entry, ENTRY_POLICED_AT)
+            counters |= dict(zip(("policed_packets", "policed_bytes"), policed, strict=True))
         return counters
 
     def followed(self, direction: DirectionStages) -> int:
@@ -434,6 +452,13 @@ class Stages:
 
 def _errors(impairment: Impairment | None) -> Errors | None:
     return impairment.errors if impairment else None
+
+
+def _shaping(impairment: Impairment | None) -> tuple[int, int, int]:
+    """Every how many ns packets may begin to leave, and the policer's rate (bytes/s) and burst; zeros without."""
+    policer = impairment.policer if impairment else None
+    hold_ns = (impairment.aggregate_ns if impairment else None) or 0
+    return (hold_ns, policer.rate_bps // 8, policer.burst_bytes) if policer else (hold_ns, 0, 0)
 
 
 def _drop_tail(plan: Direction) -> tuple[int, int, int]:

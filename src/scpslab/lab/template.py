@@ -65,7 +65,10 @@ class Space(Part):
                 stretches += len(stretches_of(plan.cell, link.name, direction)) + moved[".rates"] + moved[".chances"]
                 steps += moved[".delays"] + moved[".weights"]
                 windows += bool(spare) + len(errors.outages if errors else ()) + moved[".downs"]
-                drops += len(errors.drop_packets if errors else ())
+                impairment = plan.cell.impairment(link.name, direction.name)
+                late = impairment.late if impairment else None
+                steps += bool(late)
+                drops += len(errors.drop_packets if errors else ()) + len(late.packets if late else ())
                 drops += _numbers(vectors / file_name(link.name, direction.name, suffix=".drops"))
         return cls(
             places=_power(places),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from scpslab.core.strict_json import count
 from scpslab.lab.netlink import NLM_DUMP, ROOT, Netlink, attributes, inside
-from scpslab.plan.links import LOSS_CAUSES
+from scpslab.plan.links import ALL_CAUSES
 
 if TYPE_CHECKING:
     # Mininet exists only where a lab runs; tests of samples run without it.
@@ -111,7 +111,7 @@ class View:
 
     def _direction(self, sample: DirectionSample, rate_bps: float) -> str:
         name = f"{sample.link} {sample.name}"
-        lost = losses({cause: sample.counters[f"{cause}_packets"] for cause in LOSS_CAUSES})
+        lost = losses({cause: sample.counters.get(f"{cause}_packets", 0) for cause in ALL_CAUSES})
         course = self._course(name, rate_bps, sample.rate_bps)
         queue = f"queue {sample.backlog_bytes:>8} B"
         return f"{name:<16} {course} {rate_bps / 1e3:9.1f} kbit/s   {queue}   lost {lost}"

@@ -16,7 +16,7 @@ from scpslab.measure.connections import ACK, FIN, RST, SYN, TCP, UDP, Bools, Int
 from scpslab.measure.packets import NEVER, Flow, Packets
 from scpslab.measure.record import NO_INTS, Record, dropped, wire_ns
 from scpslab.measure.traces import pieces
-from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE, Direction
+from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICED, POLICY, QUEUE, Direction
 
 ARRIVAL = "arrival"
 SUPERFLUOUS = "superfluous"
@@ -121,7 +121,7 @@ class OfHop:
     def __init__(self, packets: Packets, way: Direction) -> None:
         self.packets, self.way = packets, way
         self.cause = np.full(len(packets), "", dtype="<U8")
-        for cause in (CORRUPT, OUTAGE, POLICY, FLIPPED):
+        for cause in (CORRUPT, OUTAGE, POLICY, FLIPPED, POLICED):
             self.cause[packets.had(cause)] = cause
         self.cause[dropped(packets, way)] = QUEUE
 
@@ -130,7 +130,7 @@ class OfHop:
         """When each packet was lost, if it was: offered to the queue, else at the end of the link."""
         arrived_ns = self.packets.arrived_ns
         ended_ns = np.where(arrived_ns == NEVER, wire_ns(self.packets), arrived_ns)
-        return np.where(self.cause == QUEUE, self.packets.offered_ns, ended_ns)
+        return np.where(np.isin(self.cause, (QUEUE, POLICED)), self.packets.offered_ns, ended_ns)
 
     @cached_property
     def rows(self) -> dict[Flow, Ints]:
@@ -271,7 +271,7 @@ def _lost(place: Place, hop: OfHop, row: int, repair: Repair, repaired: int, seq
         cause=cause,
         link=place[0],
         direction=place[1],
-        place=QUEUE if cause == QUEUE else ARRIVAL,
+        place=QUEUE if cause in (QUEUE, POLICED) else ARRIVAL,
         packet=row + 1,
         ip_bytes=int(packets.wire_bytes[row]) - hop.way.overhead_bytes,
         protocol=PROTOCOLS.get(flow.protocol, str(flow.protocol)),

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
-from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICY, QUEUE
+from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICED, POLICY, QUEUE
 
 FIRST_LINE = b"scpslab packets 1\n"
 LONGEST_LINE = 1 << 12
 # A fate's number in the file; `unseen`: it was still on its way at the end, or a queue of the kernel's dropped it.
 DELIVERED, DUPLICATE, UNSEEN = "delivered", "duplicate", "unseen"
-FATES = (DELIVERED, CORRUPT, OUTAGE, POLICY, FLIPPED, QUEUE, DUPLICATE, UNSEEN)
+FATES = (DELIVERED, CORRUPT, OUTAGE, POLICY, FLIPPED, QUEUE, DUPLICATE, UNSEEN, POLICED)
 FATE_BITS, HAS_LEFT, HAS_ARRIVED = 0x0F, 0x10, 0x20
 COLUMNS = {
     "offered": 8,

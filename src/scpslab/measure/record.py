@@ -10,7 +10,7 @@ import numpy as np
 
 from scpslab.measure.connections import ABSENT, Bools, Floats, Ints, Seen
 from scpslab.measure.packets import DELIVERED, NEVER, TCP_HEADERS, UDP, UNSEEN, Flow, Packets
-from scpslab.plan.links import QUEUE, Direction
+from scpslab.plan.links import POLICED, QUEUE, Direction
 from scpslab.plan.network import NetworkPlan
 
 NO_INTS: Ints = np.zeros(0, np.int64)
@@ -51,7 +51,8 @@ class Record:
         for place, packets in self.by_place.items():
             way = self.planned[place]
             if way.from_ == node:
-                passed = ~dropped(packets, way) if behind_queue else np.ones(len(packets), np.bool_)
+                is_gone = dropped(packets, way) | packets.had(POLICED)
+                passed = ~is_gone if behind_queue else np.ones(len(packets), np.bool_)
                 parts.append(_part(packets, way, passed, wire_ns(packets) if behind_queue else packets.offered_ns))
         columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else _nothing()
         # An answer in the nanosecond of its reason stands behind it: what arrives comes first.

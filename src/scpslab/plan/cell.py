@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from operator import itemgetter
 from typing import Annotated, Literal
 
+from scpslab.core import units
+from scpslab.core.problems import Problem
 from scpslab.plan.error_models import Errors
 from scpslab.plan.events import LinkStep, Step
-from scpslab.plan.links import FOR_EVER_NS, Direction
+from scpslab.plan.links import FOR_EVER_NS, Direction, Link, rate_problems
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.probes import Probe
 from scpslab.plan.profiles import Profile
 from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
-from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed
+from scpslab.plan.values import (
+    Amount,
+    AxisValue,
+    CellId,
+    KernelSeed,
+    Label,
+    Name,
+    Period,
+    Probability,
+    Rate,
+    Seed,
+    Size,
+)
 from scpslab.plan.workloads import Workload
 
 # Seconds that 64 signed bits hold in nanoseconds.
@@ -33,10 +48,26 @@ class Limits(Part):
     late_share: Probability | None = None
 
 
+class Policer(Part):
+    """A token bucket without a queue: what it has no credit for is dropped, before the direction's queue."""
+
+    rate_bps: Rate
+    burst_bytes: Annotated[int, Range(1, 1 << 30)]
+
+
+class LatePackets(Part):
+    """Packets that are under way for longer than others: their numbers, among those of at least `min_bytes`."""
+
+    packets: tuple[Amount, ...]
+    by_ns: Period
+    min_bytes: Size
+
+
 class Impairment(Part):
     """What goes wrong in a direction of a link, and what it does over time.
 
-    `seed`: what jitter and packets that arrive twice are drawn from, if there are any.
+    `seed`: what jitter and packets that arrive twice are drawn from, if there are any. `aggregate_ns`: packets begin to
+    leave at multiples of this time since the epoch.
     """
 
     link: Name
@@ -45,6 +76,40 @@ class Impairment(Part):
     duplicate: Probability | None = None
     seed: Seed | None = None
     profile: Profile | None = None
+    policer: Policer | None = None
+    aggregate_ns: Period | None = None
+    late: LatePackets | None = None
+
+    def misfits(self, link: Link, direction: Direction, changes: Collection[str]) -> Iterator[Problem]:
+        """What of policer, aggregate and late packets does not fit the direction, its profile, and what events change
+        there (rate, delay, ber).
+        """
+        queue, profile = direction.queue, self.profile
+        if self.policer is not None:
+            full = link.mtu_bytes + direction.overhead_bytes
+            yield from (one.within("policer") for one in rate_problems(("rate_bps",), self.policer.rate_bps))
+            if self.policer.burst_bytes < full:
+                found = f"a burst of {units.text('size', self.policer.burst_bytes)}, so that full packets never pass"
+                yield Problem(("policer", "burst_bytes"), found, f"at least {full} B", "Raise the burst.")
+        if self.aggregate_ns is not None:
+            if queue is None or not queue.serialises:
+                found = f"an aggregate beside {f'the discipline {queue.discipline}' if queue else 'no queue'}"
+                yield Problem(("aggregate_ns",), found, "a rate and a drop-tail queue", "Choose another discipline.")
+            if profile is not None and "packets" in profile.columns:
+                found = "an aggregate beside a profile of delivery opportunities"
+                yield Problem(("aggregate_ns",), found, "one of them", "Remove one.")
+        if self.late is not None:
+            others = {
+                "delay_table": direction.delay_table is not None,
+                "jitter": direction.jitter_ns > 0,
+                "an event that changes the delay": "delay" in changes,
+                "a managed queue, whose packets stage 2 keeps in order": queue is not None and not queue.serialises,
+            }
+            for word in (word for word, is_there in others.items() if is_there):
+                yield Problem(("late",), f"late packets beside {word}", "one of them", "Remove one.")
+            if link.via is None:
+                found = "late packets on a link without a relay"
+                yield Problem(("late",), found, "a link that goes through a switch (via)", "Choose such a link.")
 
 
 class CellPlan(Part):
@@ -85,13 +150,17 @@ class CellPlan(Part):
 
 
 def stretches_of(cell: CellPlan, link: str, direction: Direction) -> tuple[tuple[int, int], ...]:
-    """The rates of a direction whose rate the cell's events change: until when each holds (ns), and bit/s."""
+    """The rates of a direction whose rate the cell's events change, or whose packets it holds back: until when each
+    holds (ns), and bit/s.
+    """
     own = (step for step in cell.events if isinstance(step, LinkStep) and step.change == "rate")
     steps = sorted(
         ((step.t_ns, int(step.value)) for step in own if step.link == link and direction.name in step.directions),
         key=itemgetter(0),
     )
-    if not steps or direction.rate_bps is None:
+    impairment = cell.impairment(link, direction.name)
+    is_held = impairment is not None and impairment.aggregate_ns is not None
+    if not (steps or is_held) or direction.rate_bps is None:
         return ()
     rates = [direction.rate_bps, *(rate_bps for _, rate_bps in steps)]
     ends = [*(t_ns for t_ns, _ in steps), FOR_EVER_NS]

@@ -6,12 +6,11 @@ Form is the classes' business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TypeVar
 
 from scpslab.core import names
 from scpslab.core.problems import KeyPath, Problem
-from scpslab.plan.cell import CellPlan, Plan, stretches_of
+from scpslab.plan.cell import CellPlan, Impairment, Plan, stretches_of
 from scpslab.plan.disciplines import LONGEST_HELD_S
 from scpslab.plan.events import LinkStep, ServiceStep
 from scpslab.plan.links import Direction, Link
@@ -206,6 +205,15 @@ def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, service.problems(network))
 
 
+OF_PACKETS = {
+    "profile": "a profile",
+    "duplicate": "packets that arrive twice",
+    "policer": "a policer",
+    "aggregate_ns": "an aggregate",
+    "late": "late packets",
+}
+
+
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     """Each of a direction that there is, and of one only; what is drawn has a seed."""
     places = [(link.name, direction) for link in network.all_links for direction in link.directions]
@@ -227,22 +235,28 @@ def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
             yield Problem((*at, "seed"), found, "both or none")
         if impairment.errors and impairment.errors.settings.in_time and not isinstance(direction, Direction):
             yield Problem((*at, "errors"), "errors whose clock is time on a serial link", "the clock bits")
-        link = next((one for one in network.links if one.name == impairment.link), None)
-        if impairment.profile is not None and isinstance(direction, Direction) and link is not None:
-            found_there = impairment.profile.misfits(
-                link, direction, impairment.errors, changes_of(cell, *name.split("."))
-            )
-            yield from (replace(problem, at=(*at, "profile", *problem.at)) for problem in found_there)
-        elif impairment.profile is not None:
-            yield Problem((*at, "profile"), "a profile of a serial link", "one of a link of packets")
-        if impairment.duplicate is not None and not isinstance(direction, Direction):
-            found = "packets that arrive twice on a serial link"
-            yield Problem((*at, "duplicate"), found, "them on a link of packets")
+        yield from _within(at, _fitting(impairment, cell, network))
     seeded = {name for _, name, _ in impaired}
     for name, direction in directions.items():
         if isinstance(direction, Direction) and direction.jitter_ns and name not in seeded:
             yield Problem(("impairments",), f"no seed for the jitter of {name}", "one")
             return
+
+
+def _fitting(impairment: Impairment, cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
+    """What does not fit of what goes wrong in a direction."""
+    ways = ((link, way) for link in network.links for way in link.directions)
+    place = impairment.link, impairment.direction
+    for link, direction in ((link, way) for link, way in ways if (link.name, way.name) == place):
+        changes = changes_of(cell, *place)
+        if impairment.profile is not None:
+            found_there = impairment.profile.misfits(link, direction, impairment.errors, changes)
+            yield from (problem.within("profile") for problem in found_there)
+        yield from impairment.misfits(link, direction, changes)
+        return
+    for key, what in OF_PACKETS.items():
+        if getattr(impairment, key) is not None:
+            yield Problem((key,), f"{what} on a serial link", "it on a link of packets")
 
 
 def changes_of(cell: CellPlan, link: str, name: str) -> set[str]:

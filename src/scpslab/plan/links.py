@@ -33,6 +33,9 @@ LOSS_CAUSES = {
     OUTAGE: "the link was out",
     POLICY: "the drop list named it, or packet loss was drawn for it",
 }
+# Of directions with a policer, which alone have it.
+POLICED = "policed"
+ALL_CAUSES = {**LOSS_CAUSES, POLICED: "the policer had no credit left for it"}
 # It arrives, but with bits changed.
 FLIPPED = "flipped"
 

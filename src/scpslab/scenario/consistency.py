@@ -20,6 +20,7 @@ from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.places import Places
 from scpslab.documents.quantities import Quantity
+from scpslab.plan.cell import Impairment
 from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
@@ -197,7 +198,7 @@ def _placed(model: ScenarioFile, place: tuple[str, str], problem: Problem, words
 
 def _serial_keys(given: Direction) -> Iterator[Problem]:
     """A serial line has no packets before PPP finds them: only its rate, delay, bit errors and outages can be said."""
-    for key in ("overhead", "queue", "jitter", "duplicate"):
+    for key in ("overhead", "queue", "jitter", "duplicate", "policer", "aggregate", "late"):
         if getattr(given, key) is not None:
             expected = "rate, delay and errors only"
             yield Problem((key,), f"{key} on a serial link", expected, "Use the topology's parameters.")
@@ -219,12 +220,28 @@ def _profile(
         yield from wrong
         return
     planned, profile = given.profile.plan(folder, model.limits.lab_time)
-    steps = [step for step in model.events or () if isinstance(step, LinkStep) and step.link == name]
-    changes = {change for step in steps if step.direction in (None, direction) for change in step.changes}
+    changes = _changes(model, name, direction)
     errors = given.errors.plan(folder, "0" * 64) if given.errors is not None else None
     yield from planned.misfits(link, way, errors, changes)
     if profile.ber and given.errors is not None and given.errors.settings.said().get("ber"):
         yield Problem(("file",), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
+
+
+def _changes(model: ScenarioFile, name: str, direction: str) -> set[str]:
+    """What events change of a direction."""
+    steps = [step for step in model.events or () if isinstance(step, LinkStep) and step.link == name]
+    return {change for step in steps if step.direction in (None, direction) for change in step.changes}
+
+
+def _shaping(model: ScenarioFile, network: NetworkPlan, name: str, direction: str, folder: Path) -> Iterator[Problem]:
+    """What does not fit of a direction's policer, aggregate and late packets."""
+    given = model.links[name][direction]
+    ways = ((link, way) for link in network.links for way in link.directions)
+    for link, way in ((link, way) for link, way in ways if (link.name, way.name) == (name, direction)):
+        profile = given.profile.plan(folder, model.limits.lab_time)[0] if given.profile is not None else None
+        planned = Impairment(link=name, direction=direction, profile=profile, **given.shaping())
+        for problem in at_keys(planned.misfits(link, way, _changes(model, name, direction))):
+            yield problem.within("links", name, direction)
 
 
 def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> Iterator[Problem]:
@@ -235,8 +252,11 @@ def error_problems(model: ScenarioFile, network: NetworkPlan, folder: Path) -> I
             if link in serial:
                 yield from (problem.within("links", link, direction) for problem in _serial_keys(given))
             if given.profile is not None:
-                found_there = _profile(given, model, network, link, direction, folder)
+                found_there = list(_profile(given, model, network, link, direction, folder))
                 yield from (one.within("links", link, direction, "profile") for one in found_there)
+                if found_there:
+                    continue
+            yield from _shaping(model, network, link, direction, folder)
             if (errors := given.errors) is None:
                 continue
             at: KeyPath = ("links", link, direction, "errors")

@@ -34,6 +34,8 @@ from scpslab.documents.quantities import (
 from scpslab.documents.yaml_lines import Form
 from scpslab.plan import error_models
 from scpslab.plan import events as planned
+from scpslab.plan.cell import LatePackets as Late
+from scpslab.plan.cell import Policer as Shaper
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
 from scpslab.plan.events import CHANGES
 from scpslab.plan.network import NetworkPlan
@@ -159,6 +161,25 @@ class Queue(PartOfKinds):
         return "".join(f"; {name}: {kind.says[key]}" for name, kind in DISCIPLINES.items() if key in kind.says)
 
 
+class Policer(Part):
+    """A token bucket without a queue: a packet that it has no credit for is dropped, with the cause `policed`."""
+
+    rate: Rate = key(says="Rate at which credit comes, for bytes on the wire.", example="10 Mbit/s")
+    burst: Size = key(says="Most credit, at least a full packet; the bucket is full at first.", example="15 kB")
+
+
+class LatePackets(Part):
+    """Packets that are under way for longer than others, which overtake them."""
+
+    packets: Annotated[tuple[Count, ...], Field(min_length=1)] = key(
+        says="Numbers of the packets, counted from 1 as they leave the queue.", example=[10, 11]
+    )
+    by: PositiveDuration = key(says="By how much longer.", example="40 ms")
+    min_bytes: SizeOrZero = key(
+        "0 B", says="Count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
+    )
+
+
 class Direction(Part):
     """Overrides of one direction of a link.
 
@@ -197,11 +218,32 @@ class Direction(Part):
         says="What the direction does over time (docs/profiles.md).",
         example={"file": "profiles/pass.csv"},
     )
+    policer: Policer | None = key(
+        None, says="A policer before the queue.", example={"rate": "10 Mbit/s", "burst": "15 kB"}
+    )
+    aggregate: PositiveDuration | None = key(
+        None,
+        says="Packets wait in the queue and leave together, at multiples of this time, counted from the epoch. It "
+        "needs a rate and a drop-tail queue.",
+        example="20 ms",
+    )
+    late: LatePackets | None = key(
+        None, says="Packets that arrive later than others.", example={"packets": [10], "by": "40 ms"}
+    )
     errors: Errors | None = key(
         None,
         says="Bit errors, drop lists and outages at the receiving end.",
         example={"model": "independent", "ber": 1e-6},
     )
+
+    def shaping(self) -> dict[str, Any]:
+        """Policer, aggregate and late packets, as the plan has them."""
+        policer, late = self.policer, self.late
+        return {
+            "policer": policer and Shaper(rate_bps=policer.rate, burst_bytes=policer.burst),
+            "aggregate_ns": self.aggregate,
+            "late": late and Late(packets=tuple(sorted({*late.packets})), by_ns=late.by, min_bytes=late.min_bytes),
+        }
 
 
 class LinkStep(Part):

@@ -20,7 +20,7 @@ from scpslab.measure.connections import Bools, Ints
 from scpslab.measure.packets import FATES, HAS_ARRIVED, HAS_LEFT, NEVER, TCP_HEADERS, Packets
 from scpslab.measure.record import Record, dropped, wire_ns
 from scpslab.plan.events import LinkStep, RunStep, Step
-from scpslab.plan.links import FOR_EVER_NS, LOSS_CAUSES, Direction
+from scpslab.plan.links import ALL_CAUSES, FOR_EVER_NS, Direction
 from scpslab.plan.nodes import Switch
 from scpslab.plan.serial_links import SerialDirection
 from scpslab.studio.columns import Column, Columns, How
@@ -75,7 +75,7 @@ def cell_data(cell: RunCell) -> CellData:
         "reason": cell.reason,
         "end_ns": max([*ends_ns, *(int(mark["t_ns"]) for mark in marks if mark["kind"] == "phase"), 1]),
         "fates": list(FATES),
-        "causes": LOSS_CAUSES,
+        "causes": ALL_CAUSES,
         "nodes": _nodes(cell),
         "links": _links(cell),
         "directions": _directions(cell, record, columns, numbers) if record else [],

@@ -231,7 +231,11 @@ def _disturbances(plan: Plan, hop: Hop) -> list[str]:
         causes["bits flipped"] = errors.action == "flip" and errors.model != NO_MODEL
     if isinstance(direction, Direction):
         causes["changing delay"] = direction.delay_table
-        causes["packets out of order or doubled"] = direction.jitter_ns or (impairment and impairment.duplicate)
+        causes["packets out of order or doubled"] = direction.jitter_ns or (
+            impairment and (impairment.duplicate or impairment.late)
+        )
+        causes["a policer"] = impairment and impairment.policer
+        causes["packets held back to leave together"] = impairment and impairment.aggregate_ns
         if direction.queue is not None:
             causes[f"queue {direction.queue.discipline}"] = direction.queue.discipline != DEFAULT
     return [text for text, is_there in causes.items() if is_there]

@@ -10,7 +10,7 @@ from typing import Any
 from scpslab.analysis.metrics import base
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, told_by
 from scpslab.plan import Plan
-from scpslab.plan.links import LOSS_CAUSES
+from scpslab.plan.links import ALL_CAUSES, LOSS_CAUSES, POLICED
 
 # What PPP and the channel count of a serial link's direction.
 SERIAL = ("sent_frames", "lost_frames", "bit_errors", "most_waiting_bytes")
@@ -37,13 +37,15 @@ def _losses(plan: Plan, records: base.Records) -> base.Values:
         account, stem = accounts.get((name, direction.name), {}), _stem(name, direction.name)
         values[f"{stem}_offered_packets"] = base.count(account, "offered_packets")
         values |= {f"{stem}_lost_{cause}_packets": base.count(account, f"{cause}_packets") for cause in LOSS_CAUSES}
+        if (impairment := plan.cell.impairment(name, direction.name)) and impairment.policer:
+            values[f"{stem}_lost_{POLICED}_packets"] = base.count(account, f"{POLICED}_packets")
         values[f"{stem}_flipped_packets"] = base.count(account, "flipped_packets")
         if direction.queue is not None and direction.queue.ecn:
             values[f"{stem}_marked_packets"] = base.count(account, "marked_packets")
     if plan.network.links:
         names = {link.name for link in measured}
         others = [line for line in lines if line.get("link") not in names]
-        lost = sum(base.count(line, f"{cause}_packets") or 0 for line in others for cause in LOSS_CAUSES)
+        lost = sum(base.count(line, f"{cause}_packets") or 0 for line in others for cause in ALL_CAUSES)
         values["other_lost_packets"] = lost if lines else None
     return values
 

@@ -168,7 +168,8 @@ def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
             # A topology may have jitter of its own; a serial link has none.
             is_drawn = getattr(direction, "jitter_ns", 0) > 0 or bool(given.duplicate)
             errors, profile = _errors_over_time(given, cell)
-            if errors is not None or is_drawn or profile is not None:
+            shaping = given.shaping()
+            if errors is not None or is_drawn or profile is not None or any(shaping.values()):
                 impairments.append(
                     Impairment(
                         link=link.name,
@@ -177,6 +178,7 @@ def _impairments(network: NetworkPlan, cell: Cell) -> tuple[Impairment, ...]:
                         duplicate=given.duplicate or None,
                         seed=stream(cell.scenario.seed, "disorder", *place, cell.repeat) if is_drawn else None,
                         profile=profile,
+                        **shaping,
                     )
                 )
     return tuple(impairments)

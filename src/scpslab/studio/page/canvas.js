@@ -21,7 +21,7 @@ export function sized(canvas, width, height) {
 /** The colours of the page as it is shown now: light, dark or on paper. */
 export function colours() {
   const style = getComputedStyle(document.documentElement), found = {};
-  for (const name of ["ink", "soft", "faint", "line", "paper", "card", "accent", "queue", "corrupt", "outage", "policy"]) {
+  for (const name of ["ink", "soft", "faint", "line", "paper", "card", "accent", "queue", "corrupt", "outage", "policy", "policed"]) {
     found[name] = style.getPropertyValue(`--${name}`).trim();
   }
   return found;
@@ -45,6 +45,8 @@ export function glyph(context, cause, x, y, size, colour) {
     context.stroke();
   } else if (cause === "outage") {
     context.strokeRect(x - half + 1, y - half + 1, size - 2, size - 2);
+  } else if (cause === "policed") {
+    context.fillRect(x - half, y - 1, size, 2.4);
   } else {
     context.moveTo(x, y - half);
     context.lineTo(x + half, y);

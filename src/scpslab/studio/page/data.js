@@ -179,11 +179,11 @@ class Direction {
 }
 
 /** Fates by number; those that are losses, with the name of the cause. */
-export const FATES = ["delivered", "corrupt", "outage", "policy", "flipped", "queue", "duplicate", "unseen"];
-export const LOST = FATES.map(fate => (["corrupt", "outage", "policy", "queue"].includes(fate) ? fate : null));
+export const FATES = ["delivered", "corrupt", "outage", "policy", "flipped", "queue", "duplicate", "unseen", "policed"];
 export const CAUSES = {
-  queue: "queue full", corrupt: "bit errors", outage: "link out", policy: "drop list",
+  queue: "queue full", corrupt: "bit errors", outage: "link out", policy: "drop list", policed: "policer",
 };
+export const LOST = FATES.map(fate => (fate in CAUSES ? fate : null));
 
 /** What became of a packet in words. */
 export function fateText(direction, row) {

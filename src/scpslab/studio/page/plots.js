@@ -1,6 +1,6 @@
 // The plots of a cell, one above the other on one axis of time.
 
-import { CAUSES } from "./data.js";
+import { CAUSES, LOST } from "./data.js";
 import { FONT, dots, folded, glyph, labels, sized, steps } from "./canvas.js";
 import { niceStep, place, scaled, spanText, timeTicks } from "./numbers.js";
 import { Series, arrivals, losses, queueOf, rates, samplesOf, transfer } from "./series.js";
@@ -145,7 +145,7 @@ export class Plots {
       dots(context, first, x0, y, colour.accent, first.length > wide / 3 ? 2 : 3.5);
       dots(context, again, x0, y, colour.ink, again.length > wide / 3 ? 2.5 : 4);
       this.each(flow.lost, at => flow.sent.times[at], box, (x, at) => {
-        const cause = ["", "corrupt", "outage", "policy", "", "queue"][flow.fate[at]];
+        const cause = LOST[flow.fate[at]] ?? "";
         return [cause, x, y(adjusted(flow.sent.times[at], flow.sent.values[at]))];
       });
     });

@@ -36,7 +36,7 @@ from scpslab.documents import key
 from scpslab.measure.connections import Floats, Ints
 from scpslab.measure.losses import Lost
 from scpslab.measure.traces import binned_rate, flight_bytes, new_bytes, round_trips
-from scpslab.plan.links import FLIPPED, LOSS_CAUSES, QUEUE
+from scpslab.plan.links import ALL_CAUSES, FLIPPED, QUEUE
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import Transfer
@@ -45,7 +45,7 @@ KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
 MOST_BINS = 1_000_000  # more fill the memory, and no picture shows them
 MOST_CELLS = 4  # that are drawn over each other without being asked for
 NO_THRESHOLD = 4.0  # a threshold above this many largest windows is the stack's word for "none yet"
-CAUSES = (*LOSS_CAUSES, FLIPPED)
+CAUSES = (*ALL_CAUSES, FLIPPED)
 WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = PANELS = (
     "window (kB)",
     "round trip (ms)",

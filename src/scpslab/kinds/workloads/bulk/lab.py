@@ -75,6 +75,8 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
             return
         self.give_up_after(spec.timeout_ns)
+        application = spec.application
+        pauses = ",".join(f"{at}:{lasts_ns}" for at, lasts_ns in application.pauses) if application else None
         timestamps = self.network.sysctl(spec.from_, "net.ipv4.tcp_timestamps", "1") != "0"
         options: ToolOptions = {
             "to": spec.to_ip,
@@ -85,6 +87,9 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
             "congestion": spec.congestion_control,
             "payload-seed": spec.payload_seed,
             "patience-ns": spec.timeout_ns + RECEIVER_EXTRA_NS,
+            "burst": application.burst_bytes if application else None,
+            "every-ns": application.every_ns if application else None,
+            "pauses": pauses or None,
         }
         self.run_tool(spec.from_, "bulk-send", options, self._line, self._exit)
 

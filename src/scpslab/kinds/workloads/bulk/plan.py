@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+from scpslab.plan.schema import Part
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.values import Amount, Period, Port, WholeSeed, Word
 from scpslab.plan.workloads import ScpsTransfer
+
+
+class Application(Part):
+    """How the sending program writes: `burst_bytes` every `every_ns`, or as many as TCP takes; and after how many bytes
+    it pauses for how long (ns).
+    """
+
+    burst_bytes: Amount | None = None
+    every_ns: Period | None = None
+    pauses: tuple[tuple[Amount, Period], ...] = ()
 
 
 class Bulk(ScpsTransfer, kind="bulk"):
@@ -28,6 +39,7 @@ class Bulk(ScpsTransfer, kind="bulk"):
     timeout_ns: Period
     from_scps: ScpsEnd | None
     to_scps: ScpsEnd | None
+    application: Application | None = None
 
     @property
     def own_control(self) -> str | None:

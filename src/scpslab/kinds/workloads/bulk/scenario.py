@@ -3,16 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
+from itertools import pairwise
+from typing import Annotated, Literal, Self
 
-from scpslab.core.problems import Problem
-from scpslab.documents.parts import key
-from scpslab.documents.quantities import Port, PositiveDuration, Precedence, Size
+from pydantic import Field, model_validator
+
+from scpslab.core.problems import Problem, UnfitError
+from scpslab.documents.parts import Part, key
+from scpslab.documents.quantities import Port, PositiveDuration, Precedence, Rate, Size
 from scpslab.plan.stacks import KERNEL
 from scpslab.scenario.scps_ends import fits_mtu, same_network, scps_ends
 from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer, timeout_key
 
 from scpslab.kinds.stacks.kernel.scenario import Control
+from scpslab.kinds.workloads.bulk.plan import Application as Planned
+
+NS_PER_S = 10**9
+
+
+class Pause(Part):
+    """The sending program writes nothing for a while, and the connection stays open."""
+
+    after: Size = key(says="How many bytes of the transfer have been written by then.", example="1 MB")
+    lasts: PositiveDuration = key(says="How long it lasts.", example="6 s")
+
+
+class Application(Part):
+    """How the sending program writes. Without a rate it writes as fast as TCP takes the bytes."""
+
+    rate: Rate | None = key(None, says="Rate at which it writes.", example="1 Mbit/s")
+    burst: Size | None = key(
+        None, says="Bytes that it writes at a time, as often as the rate allows. Default: a segment.", example="14 kB"
+    )
+    pauses: Annotated[tuple[Pause, ...], Field(max_length=1000)] = key(
+        (), says="Pauses, in ascending order.", example=[{"after": "1 MB", "lasts": "6 s"}]
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.rate is None and (self.burst is not None or not self.pauses):
+            raise UnfitError("no rate", "a rate, or pauses alone")
+        if any(later.after <= earlier.after for earlier, later in pairwise(self.pauses)):
+            raise UnfitError("pauses out of order", "places that ascend")
+        return self
+
+    def plan(self, segment: int) -> Planned:
+        """Its part of the plan."""
+        burst, pauses = self.burst or segment, tuple((pause.after, pause.lasts) for pause in self.pauses)
+        if self.rate is None:
+            return Planned(pauses=pauses)
+        return Planned(burst_bytes=burst, every_ns=max(1, burst * 8 * NS_PER_S // self.rate), pauses=pauses)
 
 
 class Bulk(Transfer, kind="bulk"):
@@ -34,6 +74,11 @@ class Bulk(Transfer, kind="bulk"):
     precedence: Precedence | None = key(
         None, says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.", example=9
     )
+    application: Application | None = key(
+        None,
+        says="How the sending program writes. Default: as fast as TCP takes the bytes.",
+        example={"rate": "1 Mbit/s"},
+    )
     port: Port = key(5001, says="TCP port.", example=5001)
     timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
     required: bool = REQUIRED
@@ -46,6 +91,13 @@ class Bulk(Transfer, kind="bulk"):
         if self.precedence is not None and around.hosts[self.sender].np_precedence is None:
             found = f"precedence {self.precedence} for a transfer from {self.from_}, which does not speak SCPS-NP"
             yield Problem(("precedence",), found, "none", "Add network: np to both hosts.")
+        if self.application is not None and around.hosts[self.sender].carrier is not KERNEL:
+            found = f"an application's rate for a transfer from {self.from_}, which has another stack"
+            yield Problem(("application",), found, "the kernel's TCP", "Choose another stack, or use iperf3.")
+        pauses = self.application.pauses if self.application is not None else ()
+        if pauses and pauses[-1].after >= self.size:
+            found = f'a pause after "{pauses[-1].after.text}" of "{self.size.text}"'
+            yield Problem(("application", "pauses"), found, "less than the size", "Correct the pause.")
         yield from same_network(self, around)
         yield from fits_mtu(self, self.segment, around)
         yield from super().problems(around)
@@ -65,4 +117,5 @@ class Bulk(Transfer, kind="bulk"):
             "delayed_ack": setting.hosts[self.receiver].delayed_ack,
             "from_scps": from_scps,
             "to_scps": to_scps,
+            "application": self.application and self.application.plan(self.segment),
         }
