@@ -26,6 +26,8 @@ from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
+PRODUCTS = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*BDP\s*$", re.ASCII)
+MOST_PRODUCTS = 1000
 # A name of the project's, or the path of a file: "mine.py" alone could be either.
 TOPOLOGY = re.compile(r"^([a-z][a-z0-9_-]{0,39}|(\.{1,2}/|/)[^\x00-\x1f]*\.py)$")
 PERCENTAGE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*$", re.ASCII)
@@ -151,9 +153,27 @@ class Packets(int):
         return f"{self} packet{'' if self == 1 else 's'}"
 
 
-def _queue_limit(value: object) -> Size | Packets:
-    if isinstance(value, Size | Packets):
+class Products(Decimal):
+    """A number of bandwidth-delay products, as the limit of a queue."""
+
+    @property
+    def text(self) -> str:
+        """As a file has it."""
+        return f"{self:f} BDP"
+
+    def of_bytes(self, rate_bps: int, rtt_ns: int) -> int:
+        """Bytes at a rate and a round trip, rounded down."""
+        return int(self * rate_bps * rtt_ns / (8 * 10**9))
+
+
+def _queue_limit(value: object) -> Size | Packets | Products:
+    if isinstance(value, Size | Packets | Products):
         return value
+    if isinstance(value, str) and value.rstrip().endswith("BDP"):
+        match = PRODUCTS.match(value)
+        if match is None or not 0 < Decimal(match[1]) <= MOST_PRODUCTS:
+            raise UnfitError(f'"{value}"', f'a number of BDP above 0, at most {MOST_PRODUCTS}, such as "0.25 BDP"')
+        return Products(match[1])
     if isinstance(value, str) and (match := PACKETS.match(value)):
         if not 0 < int(match[1]) <= units.LARGEST:
             raise UnfitError(f'"{value}"', f'at least "1 packet", and at most {units.LARGEST}')
@@ -161,13 +181,8 @@ def _queue_limit(value: object) -> Size | Packets:
     try:
         return Size.of_file(value)
     except UnfitError as error:
-        expected = f'{error.problem.expected} or a number of packets such as "50 packets"'
+        expected = f'{error.problem.expected}, a number of packets such as "50 packets", or of BDP such as "0.5 BDP"'
         raise UnfitError(error.problem.found, expected) from error
-
-
-def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:
-    """A queue's limit as (bytes, None) or (None, packets)."""
-    return (None, limit) if isinstance(limit, Packets) else (limit, None)
 
 
 def _topology(value: str) -> str:
@@ -215,15 +230,15 @@ def _unsigned(limit: int) -> Callable[[object], object]:
 
 
 QueueLimit = Annotated[
-    Size | Packets,
+    Size | Packets | Products,
     PlainValidator(_queue_limit),
     PlainSerializer(lambda value: value.text, return_type=str),
     WithJsonSchema(
         {
             "type": "string",
-            "format": "size or packets",
-            "pattern": rf"^\s*({NUMBER_PATTERN}\s*({'|'.join(units.SIZE)})|[0-9]+\s*packets?)\s*$",
-            "examples": ["132.5 kB", "50 packets"],
+            "format": "size, packets or BDP",
+            "pattern": rf"^\s*({NUMBER_PATTERN}\s*({'|'.join(units.SIZE)})|[0-9]+\s*packets?|[0-9.]+\s*BDP)\s*$",
+            "examples": ["132.5 kB", "50 packets", "0.25 BDP"],
         }
     ),
 ]

@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.places import Places
-from scpslab.documents.quantities import Quantity
+from scpslab.documents.quantities import Products, Quantity
 from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.error_models import MODELS as PLANNED
 from scpslab.plan.network import NetworkPlan
@@ -165,8 +165,12 @@ def _links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         if name not in known:
             continue
         names = [direction.name for direction in known[name].directions]
-        for direction in directions:
+        for direction, given in directions.items():
             yield from _unknown(("links", name, direction), direction, names)
+            limit = given.queue.limit if given.queue is not None else None
+            if isinstance(limit, Products) and not getattr(known[name], "rtt_ns", 1):
+                at = ("links", name, direction, "queue", "limit")
+                yield Problem(at, f'"{limit.text}" on a link without delay', "bytes or packets", "Say one of them.")
     yield from _planned_links(model, network)
 
 
