@@ -37,6 +37,8 @@ DELETE = "Delete the file: it is rebuilt from the cells."
 HEADLINE = {
     "transfer_s": "transfer time in seconds",
     "throughput_report_pct": "goodput in percent of the link's rate, in the FY97 report's unit (2.3 % less)",
+    "mix_s": "time from the first start of a mix's files to the end of the last",
+    "file_mean_s": "mean time of a mix's files in seconds",
     "utilization": "goodput as a share of the slowest hop's rate",
     "goodput_bps": "payload in bits per second",
     "retransmissions": "segments sent again",

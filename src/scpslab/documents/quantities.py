@@ -5,7 +5,7 @@ scenario reads like its source.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self
 
@@ -94,6 +94,47 @@ class Duration(Quantity):
     """Nanoseconds."""
 
     kind = "duration"
+
+
+class Start(Duration):
+    """Nanoseconds, or `{random: 0 s..5 s}`, which is drawn for each repeat: as a number, the latest that may be."""
+
+    earliest: Duration | None = None
+
+    @classmethod
+    def of_file(cls, value: object) -> Self:
+        """The start that a file gives."""
+        if isinstance(value, cls) or not isinstance(value, Mapping):
+            return value if isinstance(value, cls) else super().of_file(value)
+        ends = str(value.get("random")).split("..")
+        if value.keys() != {"random"} or len(ends) != 2:
+            raise UnfitError("other keys or values", "a duration, or {random: FROM..TO}, such as {random: 0 s..5 s}")
+        earliest, latest = map(Duration.of_file, ends)
+        if earliest >= latest:
+            raise UnfitError(f'"{value["random"]}"', "an end after its beginning")
+        start = cls(latest.text)
+        start.earliest, start.text = earliest, f"{earliest.text}..{latest.text}"
+        return start
+
+    def at(self, draw: float) -> int:
+        """The start for a number from 0 to 1."""
+        return int(self) if self.earliest is None else self.earliest + int(draw * (self - self.earliest))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        def written(value: Start) -> object:
+            return value.text if value.earliest is None else {"random": value.text}
+
+        return core_schema.no_info_plain_validator_function(
+            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(written)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        fixed = super().__get_pydantic_json_schema__(schema, handler)
+        span = {"type": "string", "format": "FROM..TO", "examples": ["0 s..5 s"]}
+        drawn = {"type": "object", "properties": {"random": span}, "required": ["random"]}
+        return {"anyOf": [fixed, drawn | {"format": "{random: FROM..TO}", "additionalProperties": False}]}
 
 
 class PositiveDuration(Quantity):

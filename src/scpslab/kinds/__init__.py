@@ -17,6 +17,7 @@ from scpslab.core.kinds import Registry
 NAMES = {
     "workloads": (
         "bulk",
+        "mix",
         "endpoint",
         "ftp",
         "fp",
