@@ -1,4 +1,4 @@
-"""Starts that are drawn, and mixes of files: what a plan has of them, and what results say."""
+"""Starts that are drawn, mixes of files, and workloads of one case: what a plan has of them, and what results say."""
 
 import pytest
 
@@ -89,3 +89,14 @@ def test_programs_and_memory_are_counted_for_every_file(load, told):
     told("arrivals", "form", load, HEAD + PINGS.replace("2 s..4 s", "4 s"))
     told("arrivals", "port", load, HEAD + mix("number: 3") + BULK.replace("size", "port: 6003, size"))
     told("arrivals", "name", load, HEAD + mix("number: 3") + BULK.replace("transfer", "web-3"))
+
+
+def test_a_case_may_have_a_workload_probe_or_service_of_its_own(cells, load, told):
+    added = "workloads.rival: {kind: ping, from: h1, to: h2}, probes.seen: {kind: capture, node: h2}"
+    case = f"sweep: {{rival: {{cases: {{without: {{}}, with: {{{added}}}}}}}}}\n"
+    without, added = (plan.cell for plan in plans(cells, BULK + case))
+    assert [one.name for one in added.workloads] == ["transfer", "rival"]
+    assert added.workloads[:1] == without.workloads
+    assert (len(added.probes), len(without.probes)) == (1, 0)
+    told("arrivals", "case", cells, HEAD + BULK, "workloads.rival={kind: ping, name: rivals, from: h1, to: h2}")
+    told("arrivals", "there already", cells, HEAD + BULK, "workloads.transfer={kind: ping, from: h1, to: h2}")
