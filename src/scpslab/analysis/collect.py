@@ -93,7 +93,7 @@ def columns_by_workload(plan: Plan) -> dict[tuple[str, str], str]:
     """From each workload of a cell and metric that it has to the column: the bare name where no other workload has the
     metric, else `<workload>_<metric>`.
     """
-    owned = [(workload.part_of, column.name) for family, workload in _pairs(plan) for column in family.columns]
+    owned = [(workload.part_of, column.name) for family, workload in pairs_of(plan) for column in family.columns]
     owners = Counter(metric for _, metric in owned)
     return {(own, metric): metric if owners[metric] == 1 else f"{own}_{metric}" for own, metric in owned}
 
@@ -136,7 +136,7 @@ def measure(cell: RunCell) -> dict[str, Value]:
     names = columns_by_workload(cell.plan)
     ends = {line.get("name"): line.get("reason") for line in cell.records("lab") if line.get("event") == "workload"}
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
-    for family, workload in _pairs(cell.plan):
+    for family, workload in pairs_of(cell.plan):
         found = family.measure(subjects[workload.name])
         # A semicolon parts the reasons.
         unsaid = str(ends.get(workload.name) or f"the record of {workload.name} does not say it").replace(";", ",")
@@ -176,7 +176,7 @@ def _stack(plan: Plan) -> str:
     return f"{node.stack} {workload.own_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 
 
-def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
+def pairs_of(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
     """Each family with the workloads that it measures, in the order of the families."""
     return [
         (family, workload)
@@ -188,7 +188,7 @@ def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
 
 def _columns(plan: Plan) -> Columns:
     """Metric columns of a cell: those of each family in their fixed order, then those of the cell."""
-    names, pairs = columns_by_workload(plan), _pairs(plan)
+    names, pairs = columns_by_workload(plan), pairs_of(plan)
 
     def of(family: Family[Any]) -> tuple[tuple[str, MetricColumn], ...]:
         mine = [workload.part_of for measuring, workload in pairs if measuring is family]
