@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field
 
-from scpslab.core.problems import Problem, UnfitError
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import exactly_one_of, key
 from scpslab.documents.quantities import PositiveDuration, Size, Start
 from scpslab.plan.workloads import SECOND_NS
@@ -27,21 +27,7 @@ MOST_FILES, MOST_ON_AVERAGE = 120, 50
 LARGEST_PORT = 65_535
 
 
-def _weighted(value: object) -> dict[Size, float]:
-    if not isinstance(value, dict) or not value:
-        raise UnfitError("no sizes", "sizes with weights, such as {10 kB: 70, 1 MB: 30}")
-    for weight in value.values():
-        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= 1e9:
-            raise UnfitError(f'the weight "{weight}"', "numbers above 0, at most 1e+09")
-    return {Size.of_file(size): weight for size, weight in value.items()}
-
-
-Weights = Annotated[
-    dict[Size, float],
-    PlainValidator(_weighted),
-    PlainSerializer(lambda weights: {size.text: weight for size, weight in weights.items()}),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "number"}, "minProperties": 1}),
-]
+Weight = Annotated[float, Field(gt=0, le=1e9)]
 
 
 class File(Bulk):
@@ -66,7 +52,7 @@ class Mix(Traffic, kind="mix"):
         says=f"Time in which files begin, in place of a number: {MOST_ON_AVERAGE} on average at most.",
         example="60 s",
     )
-    sizes: Weights = key(
+    sizes: Annotated[dict[Size, Weight], Field(min_length=1)] = key(
         says="Sizes of files, with weights: the share of files that have it is its weight over the sum of all.",
         example={"10 kB": 70, "1 MB": 30},
     )
