@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from scpslab.analysis.collect import OWN_COLUMNS, columns_by_workload, columns_of, shapes_of
-from scpslab.analysis.run import cell_folders, open_cell
+from scpslab.analysis.collect import OWN_COLUMNS, columns_by_workload, columns_of, pairs_of, shapes_of
+from scpslab.analysis.metrics.base import Subject
+from scpslab.analysis.run import RunCell, cell_folders, open_cell
 from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import choice
-from scpslab.core.errors import ResultError
-from scpslab.core.problems import Problem
+from scpslab.core.errors import ResultError, ScenarioError
+from scpslab.core.kinds import Registry
+from scpslab.core.problems import Problem, UnfitError
+from scpslab.documents.yaml_lines import read_value, text_of
 from scpslab.plan import Plan
+from scpslab.runs.run import FIGURES
 from scpslab.scenario.model import Check, ScenarioFile
 
 # A column's unit is the end of its name: which quantity that is, and base units of units.py in one of the column's.
@@ -55,6 +62,7 @@ def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[Problem
     """Axes with the name of a column, metrics that no cell of these plans can have, bounds in another unit or crossed;
     known before anything runs.
     """
+    yield from _undeclared(plans)
     columns = columns_of(plans)
     for axis in scenario.sweep:
         if axis in OWN_COLUMNS or axis in columns:
@@ -80,6 +88,43 @@ def misfits(scenario: ScenarioFile, plans: Collection[Plan]) -> Iterator[Problem
             case [float() | int() as least, float() | int() as most] if least > most:
                 found = f'"{check.at_most}", below at_least "{check.at_least}"'
                 yield Problem(("checks", index, "at_most"), found, "more", "Correct a bound.")
+
+
+def idle_recipes(path: Path, others: Iterable[str]) -> Iterator[str]:
+    """A warning for each recipe beside a scenario that no scenario gets."""
+    names = [*(file.stem for file in path.parent.glob("*.yaml")), *others]
+    for file in sorted((path.parent / FIGURES).glob("*.yaml")):
+        with suppress(ScenarioError, UnfitError):
+            said = read_value(text_of(file, "a recipe"))
+            patterns = said.get("applies_to") if isinstance(said, dict) else None
+            if isinstance(patterns, list) and not any(
+                fnmatchcase(name, str(one)) for name in names for one in patterns
+            ):
+                found = (
+                    f"warning: {file}: applies_to: found {', '.join(map(str, patterns))}, which no scenario is called"
+                )
+                yield f"{found}; expected a name such as {path.stem}. Correct it, or leave it out."
+
+
+def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:
+    """Kinds that are not the project's, whose measures fail where no record says anything, or give columns that they do
+    not declare.
+    """
+    for plan in shapes_of(plans):
+        cell = RunCell(Path(os.devnull), plan, "completed", "", None)
+        for family, workload in pairs_of(plan):
+            if not Registry.is_own("workloads", workload.kind):
+                continue
+            at, known = ("workloads", plan.cell.heads.index(workload), "kind"), [one.name for one in family.columns]
+            try:
+                values = family.measure(Subject(cell, workload))
+            except Exception as error:  # whatever somebody's code raises
+                found = f"{workload.kind}, whose metrics.py raises {type(error).__name__}: {error}"
+                yield Problem(at, found, "None for what no record says", "Correct its measure.")
+                continue
+            if unknown := [name for name in values if name not in known]:
+                found = f"{workload.kind}, whose metrics.py gives {', '.join(unknown)}"
+                yield Problem(at, found, f"columns that it declares: {', '.join(known)}", "Declare them.")
 
 
 def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapping[Any, str]]) -> CheckVerdict:

@@ -93,7 +93,7 @@ def columns_by_workload(plan: Plan) -> dict[tuple[str, str], str]:
     """From each workload of a cell and metric that it has to the column: the bare name where no other workload has the
     metric, else `<workload>_<metric>`.
     """
-    owned = [(workload.name, column.name) for family, workload in _pairs(plan) for column in family.columns]
+    owned = [(workload.part_of, column.name) for family, workload in pairs_of(plan) for column in family.columns]
     owners = Counter(metric for _, metric in owned)
     return {(own, metric): metric if owners[metric] == 1 else f"{own}_{metric}" for own, metric in owned}
 
@@ -136,12 +136,12 @@ def measure(cell: RunCell) -> dict[str, Value]:
     names = columns_by_workload(cell.plan)
     ends = {line.get("name"): line.get("reason") for line in cell.records("lab") if line.get("event") == "workload"}
     subjects = {workload.name: Subject(cell, workload) for workload in cell.plan.cell.workloads}
-    for family, workload in _pairs(cell.plan):
+    for family, workload in pairs_of(cell.plan):
         found = family.measure(subjects[workload.name])
         # A semicolon parts the reasons.
         unsaid = str(ends.get(workload.name) or f"the record of {workload.name} does not say it").replace(";", ",")
         for name in (column.name for column in family.columns):
-            take(names[workload.name, name], found.get(name), family.empty.get(name, unsaid))
+            take(names[workload.part_of, name], found.get(name), family.empty.get(name, unsaid))
     for of_plan in of_plans():
         for name, value in of_plan.measure(cell).items():
             take(name, value, "no record says it")
@@ -176,22 +176,22 @@ def _stack(plan: Plan) -> str:
     return f"{node.stack} {workload.own_control or node.sysctls.get('net.ipv4.tcp_congestion_control', '')}".strip()
 
 
-def _pairs(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
+def pairs_of(plan: Plan) -> list[tuple[Family[Any], Traffic]]:
     """Each family with the workloads that it measures, in the order of the families."""
     return [
         (family, workload)
         for family in families()
-        for workload in plan.cell.workloads
+        for workload in plan.cell.heads
         if family in DATA_FLOWS[workload.kind].families
     ]
 
 
 def _columns(plan: Plan) -> Columns:
     """Metric columns of a cell: those of each family in their fixed order, then those of the cell."""
-    names, pairs = columns_by_workload(plan), _pairs(plan)
+    names, pairs = columns_by_workload(plan), pairs_of(plan)
 
     def of(family: Family[Any]) -> tuple[tuple[str, MetricColumn], ...]:
-        mine = [workload.name for measuring, workload in pairs if measuring is family]
+        mine = [workload.part_of for measuring, workload in pairs if measuring is family]
         return tuple((names[name, column.name], column) for name in mine for column in family.columns)
 
     others = tuple((column.name, column) for of_plan in of_plans() for column in of_plan.columns(plan))

@@ -406,9 +406,9 @@ def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
             yield f"errors of {place}", (errors.model, errors.settings, errors.seed, errors.vector_errors)
         if impairment.seed is not None:
             yield f"disorder of {place}", (impairment.duplicate, impairment.seed)
-    for workload in plan.cell.workloads:
-        if workload.drawn:
-            yield f"traffic of {workload.name}", (workload.start_ns, workload.drawn)
+    for name in dict.fromkeys(one.part_of for one in plan.cell.workloads if one.drawn or one.drawn_start):
+        parts = [one for one in plan.cell.workloads if one.part_of == name]
+        yield f"traffic of {name}", [(one.start_ns, one.drawn) for one in parts]
     for step in plan.cell.events:
         if isinstance(step, LinkStep) and step.seeds:
             yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)

@@ -18,6 +18,7 @@ import numpy as np
 from scpslab.analysis.collect import Columns, Row, derived
 from scpslab.analysis.metrics.base import MetricColumn
 from scpslab.core.digests import digest_of, sha256_of
+from scpslab.core.kinds import Registry
 from scpslab.core.project import PACKAGE
 from scpslab.runs import CellFiles
 from scpslab.runs.store import Store
@@ -67,13 +68,14 @@ def _key(cell: Path) -> str:
     files = CellFiles(cell)
     paths = [files.plan, files.status_file, *sorted(files.records.glob("*")), *sorted(files.captures.glob("*"))]
     found = [(path.relative_to(cell).as_posix(), sha256_of(path)) for path in paths if path.is_file()]
-    return hashlib.sha256(json.dumps([_code(), found]).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([_code(tuple(Registry.folders)), found]).encode()).hexdigest()
 
 
 @cache
-def _code() -> str:
+def _code(others: tuple[Path, ...]) -> str:
     """Hash of this program and of what calculates for it."""
-    modules = ((file, file.relative_to(PACKAGE).as_posix()) for file in sorted(PACKAGE.rglob("*.py")))
+    modules = [(file, file.relative_to(PACKAGE).as_posix()) for file in sorted(PACKAGE.rglob("*.py"))]
+    modules += [(file, str(file)) for folder in others for file in sorted(folder.rglob("*.py"))]
     return digest_of(modules, f"{sys.version}\n{np.__version__}\n".encode())
 
 

@@ -17,8 +17,10 @@ from typing import Any, TypeVar
 from scpslab import plan as plans
 from scpslab.analysis.capture import read_packets
 from scpslab.analysis.viewpoints import capture_near
+from scpslab.core import own_kinds
 from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError
+from scpslab.core.kinds import Registry
 from scpslab.core.strict_json import JsonObject
 from scpslab.measure.connections import Connection, Floats, Seen, split_connections
 from scpslab.measure.packets import read
@@ -248,6 +250,13 @@ def cell_folders(folder: Path) -> list[Path]:
     return [cell.path for cell in cells]
 
 
+def add_kinds(run: RunFolder) -> None:
+    """Lets the kinds beside the scenario of one's own run be found."""
+    beside = run.beside()
+    if beside != run.path and (kinds := beside / own_kinds.NAME).is_dir():
+        Registry.add(kinds.resolve())
+
+
 def open_cell(folder: Path) -> RunCell:
     """Reads a cell's plan and status.
 
@@ -259,8 +268,12 @@ def open_cell(folder: Path) -> RunCell:
     check_format(path, fields.get("format", plans.FORMAT), plans.FORMAT)
     try:
         plan = plans.read(fields)
-    except PlanError as error:
-        raise ResultError(f"{path}: {error}. {AFRESH}") from error
+    except PlanError:
+        add_kinds(RunFolder(folder.parent.parent))
+        try:
+            plan = plans.read(fields)
+        except PlanError as error:
+            raise ResultError(f"{path}: {error}. {AFRESH}") from error
     status = CellFiles(folder).status()
     return RunCell(folder, plan, status.status, status.reason, status.epoch_realtime_ns)
 

@@ -37,6 +37,8 @@ DELETE = "Delete the file: it is rebuilt from the cells."
 HEADLINE = {
     "transfer_s": "transfer time in seconds",
     "throughput_report_pct": "goodput in percent of the link's rate, in the FY97 report's unit (2.3 % less)",
+    "mix_s": "time from the first start of a mix's files to the end of the last",
+    "file_mean_s": "mean time of a mix's files in seconds",
     "utilization": "goodput as a share of the slowest hop's rate",
     "goodput_bps": "payload in bits per second",
     "retransmissions": "segments sent again",
@@ -80,7 +82,9 @@ class Results:
         """The metrics that a reader asks for first."""
         topologies = {row.get("topology") for row in self.rows}
         elsewhere = {name for family in families() for name, own in family.of_topology.items() if topologies != {own}}
-        owned = [(metric, column) for (_, metric), columns in self.owned.items() for column in columns]
+        # Where a column has another name in some cells, the one that all have.
+        own = ((metric, columns, f"{name}_{metric}") for (name, metric), columns in self.owned.items())
+        owned = [(metric, columns[0] if len(columns) == 1 else whole) for metric, columns, whole in own]
         names = dict.fromkeys((self.first, *HEADLINE) if self.first else HEADLINE)
         named = {name: [column for metric, column in owned if metric == name] or [name] for name in names}
         columns = dict.fromkeys(column for name, mine in named.items() if name not in elsewhere for column in mine)
@@ -190,7 +194,8 @@ def _places_of(sweep: object) -> dict[str, dict[str | float, int]]:
 
 def _named(row: ResultRow, owned: Iterable[tuple[str, str]], mine: Owned) -> ResultRow:
     """A row with the column of each workload's metric by both names."""
-    return ResultRow({**{"_".join(place): row.get(mine.get(place, ""), "") for place in owned}, **row})
+    named = {"_".join(place): row.get(mine.get(place, ""), "") for place in owned}
+    return ResultRow({**row, **{name: value for name, value in named.items() if value or name not in row}})
 
 
 def _owned(run_dir: Path) -> tuple[dict[str, Owned], bool]:

@@ -16,6 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from scpslab.cli.terminal import for_readers, tell_warnings
+from scpslab.core import own_kinds
 from scpslab.core.choices import one_of
 from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
 from scpslab.core.harmless import harmless
@@ -240,6 +241,7 @@ def main() -> None:
     tell_warnings()
     try:
         words = sys.argv[1:]
+        own_kinds.add_known()
         program(words)(words, prog_name="scpslab")
     except ScpslabError as error:
         sys.exit(complain(error))

@@ -5,8 +5,10 @@ Only the standard library is used here: the lab program imports this module insi
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 T = TypeVar("T")
@@ -22,16 +24,40 @@ class Registry(Mapping[str, T]):
 
     # Imports a layer's modules of a family, and says the kinds' names in their order; scpslab.kinds sets it.
     finder: ClassVar[Callable[[str, str], Iterable[str]]] = lambda _family, _layer: ()
+    # Folders with kinds that are not the project's; and all registries that there are.
+    folders: ClassVar[list[Path]] = []
+    every: ClassVar[list[Registry[Any]]] = []
 
     def __init__(self, family: str, layer: str) -> None:
         self.family, self.layer = family, layer
         self.plain: T | None = None
         self._registered: dict[str, T] = {}
+        Registry.every.append(self)
+
+    @classmethod
+    def add(cls, folder: Path) -> None:
+        """Lets the kinds of a folder be found, too."""
+        if folder in cls.folders:
+            return
+        cls.folders.append(folder)
+        sys.modules["scpslab.kinds"].__path__.append(str(folder))
+        for one in cls.every:
+            one.__dict__.pop("_kinds", None)
 
     @cached_property
     def _kinds(self) -> dict[str, T]:
         found = {name: self._registered.get(name, self.plain) for name in Registry.finder(self.family, self.layer)}
         self._registered = {name: kind for name, kind in found.items() if kind is not None} | self._registered
+        return self._registered
+
+    @classmethod
+    def is_own(cls, family: str, kind: str) -> bool:
+        """Whether a kind is of such a folder."""
+        return any((folder / family / kind.replace("-", "_")).is_dir() for folder in cls.folders)
+
+    @property
+    def registered(self) -> Mapping[str, T]:
+        """Those that have registered themselves until now."""
         return self._registered
 
     def register(self, name: str, kind: T) -> None:

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
-from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
 from pydantic import (
@@ -212,17 +211,22 @@ class OneOfKinds:
 
     def __init__(self, kinds: Mapping[str, type[Part]], discriminator: Any = "kind") -> None:
         self.kinds, self.discriminator = kinds, discriminator
+        # The names of the kinds that it reads; others may come.
+        self._read_by: tuple[list[str], TypeAdapter[Any]] | None = None
 
     @property
     def named(self) -> dict[str, type[Part]]:
         """The kinds that files name."""
         return {name: kind for name, kind in self.kinds.items() if kind.model_fields}
 
-    @cached_property
+    @property
     def _reader(self) -> TypeAdapter[Any]:
-        members = tuple(Annotated[kind, Tag(name)] for name, kind in self.named.items())
-        union: Any = Annotated[Union[members], Discriminator(self.discriminator)]  # noqa: UP007 (made while the program runs)
-        return TypeAdapter(union)
+        named = self.named
+        if self._read_by is None or self._read_by[0] != [*named]:
+            members = tuple(Annotated[kind, Tag(name)] for name, kind in named.items())
+            union: Any = Annotated[Union[members], Discriminator(self.discriminator)]  # noqa: UP007 (made while the program runs)
+            self._read_by = [*named], TypeAdapter(union)
+        return self._read_by[1]
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self._read)

@@ -5,7 +5,7 @@ scenario reads like its source.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self
 
@@ -26,6 +26,8 @@ from scpslab.core.problems import UnfitError
 from scpslab.documents.parts import Spelt
 
 PACKETS = re.compile(r"^\s*(\d+)\s*packets?\s*$")
+PRODUCTS = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*BDP\s*$", re.ASCII)
+MOST_PRODUCTS = 1000
 # A name of the project's, or the path of a file: "mine.py" alone could be either.
 TOPOLOGY = re.compile(r"^([a-z][a-z0-9_-]{0,39}|(\.{1,2}/|/)[^\x00-\x1f]*\.py)$")
 PERCENTAGE = re.compile(r"^\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%\s*$", re.ASCII)
@@ -94,6 +96,46 @@ class Duration(Quantity):
     kind = "duration"
 
 
+class Start(Duration):
+    """Nanoseconds, or `{random: 0 s..5 s}`, which is drawn for each repeat: as a number, the latest that may be."""
+
+    earliest: Duration | None = None
+
+    @classmethod
+    def of_file(cls, value: object) -> Self:
+        """The start that a file gives."""
+        if isinstance(value, cls) or not isinstance(value, Mapping):
+            return value if isinstance(value, cls) else super().of_file(value)
+        ends = str(value.get("random")).split("..")
+        if value.keys() != {"random"} or len(ends) != 2:
+            raise UnfitError("other keys or values", "a duration, or {random: FROM..TO}, such as {random: 0 s..5 s}")
+        earliest, latest = map(Duration.of_file, ends)
+        if earliest >= latest:
+            raise UnfitError(f'"{value["random"]}"', "an end after its beginning")
+        start = cls(latest.text)
+        start.earliest, start.text = earliest, f"{earliest.text}..{latest.text}"
+        return start
+
+    def at(self, draw: float) -> int:
+        """The start for a number from 0 to 1."""
+        return int(self) if self.earliest is None else self.earliest + int(draw * (self - self.earliest))
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        def written(value: Start) -> object:
+            return value.text if value.earliest is None else {"random": value.text}
+
+        return core_schema.no_info_plain_validator_function(
+            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(written)
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        drawn = {"type": "object", "properties": {"random": {"type": "string"}}, "required": ["random"]}
+        fixed = super().__get_pydantic_json_schema__(schema, handler)
+        return {"anyOf": [fixed, drawn | {"format": "{random: FROM..TO}"}]}
+
+
 class PositiveDuration(Quantity):
     """Nanoseconds, above 0."""
 
@@ -151,9 +193,27 @@ class Packets(int):
         return f"{self} packet{'' if self == 1 else 's'}"
 
 
-def _queue_limit(value: object) -> Size | Packets:
-    if isinstance(value, Size | Packets):
+class Products(Decimal):
+    """A number of bandwidth-delay products, as the limit of a queue."""
+
+    @property
+    def text(self) -> str:
+        """As a file has it."""
+        return f"{self:f} BDP"
+
+    def of_bytes(self, rate_bps: int, rtt_ns: int) -> int:
+        """Bytes at a rate and a round trip, rounded down."""
+        return int(self * rate_bps * rtt_ns / (8 * 10**9))
+
+
+def _queue_limit(value: object) -> Size | Packets | Products:
+    if isinstance(value, Size | Packets | Products):
         return value
+    if isinstance(value, str) and value.rstrip().endswith("BDP"):
+        match = PRODUCTS.match(value)
+        if match is None or not 0 < Decimal(match[1]) <= MOST_PRODUCTS:
+            raise UnfitError(f'"{value}"', f'a number of BDP above 0, at most {MOST_PRODUCTS}, such as "0.25 BDP"')
+        return Products(match[1])
     if isinstance(value, str) and (match := PACKETS.match(value)):
         if not 0 < int(match[1]) <= units.LARGEST:
             raise UnfitError(f'"{value}"', f'at least "1 packet", and at most {units.LARGEST}')
@@ -161,13 +221,8 @@ def _queue_limit(value: object) -> Size | Packets:
     try:
         return Size.of_file(value)
     except UnfitError as error:
-        expected = f'{error.problem.expected} or a number of packets such as "50 packets"'
+        expected = f'{error.problem.expected}, a number of packets such as "50 packets", or of BDP such as "0.5 BDP"'
         raise UnfitError(error.problem.found, expected) from error
-
-
-def limit_of(limit: Size | Packets) -> tuple[int | None, int | None]:
-    """A queue's limit as (bytes, None) or (None, packets)."""
-    return (None, limit) if isinstance(limit, Packets) else (limit, None)
 
 
 def _topology(value: str) -> str:
@@ -215,15 +270,15 @@ def _unsigned(limit: int) -> Callable[[object], object]:
 
 
 QueueLimit = Annotated[
-    Size | Packets,
+    Size | Packets | Products,
     PlainValidator(_queue_limit),
     PlainSerializer(lambda value: value.text, return_type=str),
     WithJsonSchema(
         {
             "type": "string",
-            "format": "size or packets",
-            "pattern": rf"^\s*({NUMBER_PATTERN}\s*({'|'.join(units.SIZE)})|[0-9]+\s*packets?)\s*$",
-            "examples": ["132.5 kB", "50 packets"],
+            "format": "size, packets or BDP",
+            "pattern": rf"^\s*({NUMBER_PATTERN}\s*({'|'.join(units.SIZE)})|[0-9]+\s*packets?|[0-9.]+\s*BDP)\s*$",
+            "examples": ["132.5 kB", "50 packets", "0.25 BDP"],
         }
     ),
 ]

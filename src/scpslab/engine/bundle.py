@@ -10,6 +10,7 @@ from pathlib import Path
 
 from scpslab.core.digests import digest_of
 from scpslab.core.folders import whole_folder
+from scpslab.core.kinds import Registry
 from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.scratch import scratch
 from scpslab.setup import Images, Program
@@ -50,6 +51,12 @@ def sources() -> list[tuple[Path, str]]:
         for file, name in _files(PACKAGE, PARTS)
         if not name.startswith("scpslab/kinds/") or file.name in KIND_LAYERS
     ]
+    modules += [
+        (file, f"own_kinds/{file.relative_to(folder)}")
+        for folder in Registry.folders
+        for file in sorted(folder.glob("*/*/*.py"))
+        if file.name in KIND_LAYERS
+    ]
     found = [(file, "run_lab.py" if name == "scpslab/lab/run_lab.py" else name) for file, name in modules]
     return found + [(file, f"topologies/{file.name}") for file in sorted((ROOT / "topologies").glob("*.py"))]
 
@@ -58,7 +65,8 @@ def input_hash(package: Path = PACKAGE) -> str:
     """Hash of the code that makes a cell's input of its plan: together with the plan it stands for the input's
     bytes.
     """
-    return digest_of(_files(package, INPUT_PARTS))[:24]
+    others = [(file, str(file)) for folder in Registry.folders for file in sorted(folder.glob("errors/*/*.py"))]
+    return digest_of([*_files(package, INPUT_PARTS), *others])[:24]
 
 
 def _files(package: Path, parts: Iterable[str]) -> list[tuple[Path, str]]:

@@ -17,6 +17,7 @@ from scpslab.core.kinds import Registry
 NAMES = {
     "workloads": (
         "bulk",
+        "mix",
         "endpoint",
         "ftp",
         "fp",
@@ -64,9 +65,10 @@ NO_MODULE = str.maketrans("-.", "__")
 
 def find(family: str, layer: str) -> Iterator[str]:
     """Imports what a layer has of a family's kinds, and says the names of all."""
-    for name in NAMES[family]:
+    others = (one for folder in Registry.folders for one in sorted((folder / family).glob("[a-z]*/")))
+    for name in (*NAMES[family], *dict.fromkeys(one.name.replace("_", "-") for one in others)):
         folder = name.translate(NO_MODULE)
-        if (Path(__file__).parent / family / folder / f"{layer}.py").is_file():
+        if any(Path(root, family, folder, f"{layer}.py").is_file() for root in __path__):
             import_module(f"{__name__}.{family}.{folder}.{layer}")
         yield name
 

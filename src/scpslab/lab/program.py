@@ -13,6 +13,7 @@ from pathlib import Path
 
 from scpslab import kinds
 from scpslab import plan as plans
+from scpslab.core.kinds import Registry
 from scpslab.lab.cell import VECTORS, Lab, Prepared, finish
 from scpslab.lab.context import Context
 from scpslab.lab.loop import SECOND_NS
@@ -25,6 +26,9 @@ from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
 from scpslab.plan.nodes import Switch
 
+# Kinds that are not the project's.
+OWN_KINDS = PROGRAMS / "own_kinds"
+
 
 def main() -> int:
     """Runs /cell/plan.json; where there is a template, sets it up first, for many cells.
@@ -34,6 +38,8 @@ def main() -> int:
     WORK.mkdir(parents=True, exist_ok=True)
     try:
         # What is loaded before the snapshot is there in every cell, and costs none of them anything.
+        if OWN_KINDS.is_dir():
+            Registry.add(OWN_KINDS)
         kinds.load("plan", "lab")
         status = _run(_go_on_from_template()) if (CELL / FILE).exists() else _alone(_plan())
     except Exception as error:  # the last line of defence: whatever broke, the user gets its text and the logs

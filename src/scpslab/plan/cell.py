@@ -30,7 +30,7 @@ from scpslab.plan.values import (
     Seed,
     Size,
 )
-from scpslab.plan.workloads import Workload
+from scpslab.plan.workloads import Traffic, Workload
 
 # Seconds that 64 signed bits hold in nanoseconds.
 LONGEST_S = 9_223_372_037
@@ -133,6 +133,14 @@ class CellPlan(Part):
     mininet: MininetScript | None = None
     shell: Prompt | None = None
     packets: bool | None = None
+
+    @property
+    def heads(self) -> list[Traffic]:
+        """The workloads, and of those that are one in the scenario the first."""
+        found: dict[str, Traffic] = {}
+        for one in self.workloads:
+            found.setdefault(one.part_of, one)
+        return list(found.values())
 
     def impairment(self, link: str, direction: str) -> Impairment | None:
         """What goes wrong in a direction; None where nothing does."""

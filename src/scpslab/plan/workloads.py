@@ -24,7 +24,7 @@ WORKLOADS: Registry[type[Traffic]] = Registry("workloads", "plan")
 
 
 class Traffic(Registered, Part, registry=WORKLOADS):
-    """Who sends to whom, from when on, and whether the cell waits for it."""
+    """Who sends to whom, from when on, and whether the cell waits for it. `drawn_start`: its start was drawn."""
 
     name: Name
     kind: Word
@@ -33,6 +33,7 @@ class Traffic(Registered, Part, registry=WORKLOADS):
     to_ip: Ip
     start_ns: Nanoseconds
     required: bool
+    drawn_start: bool | None = None
 
     # Whether the `scps` program is at work in it whatever the stacks of its hosts are.
     runs_scps: ClassVar[bool] = False
@@ -40,6 +41,11 @@ class Traffic(Registered, Part, registry=WORKLOADS):
     is_answered: ClassVar[bool] = True
     # Whether its hosts may be images of somebody else's.
     knows_images: ClassVar[bool] = False
+
+    @property
+    def part_of(self) -> str:
+        """The workload of the scenario that it is, or is of."""
+        return self.name
 
     @property
     def own_control(self) -> str | None:

@@ -127,7 +127,9 @@ def plan_run(name: str, options: RunOptions) -> RunPlan:
     if loaded.is_of_project:
         return run
     place = os.path.relpath(loaded.path.resolve(), run.folder.path.resolve())
-    return replace(run, asked={**run.asked, "file": place, "evidence": loaded.is_evidence}, beside=loaded.path.parent)
+    beside, warnings = loaded.path.parent, (*run.warnings, *checks.idle_recipes(loaded.path, scenario.names()))
+    facts = {**run.asked, "file": place, "evidence": loaded.is_evidence}
+    return replace(run, asked=facts, beside=beside, warnings=warnings)
 
 
 def asked(name: str, options: RunOptions) -> dict[str, object]:

@@ -19,7 +19,7 @@ from scpslab.core.errors import ScenarioError
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.places import Places
-from scpslab.documents.quantities import Quantity
+from scpslab.documents.quantities import Products, Quantity
 from scpslab.plan.cell import Impairment
 from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.error_models import MODELS as PLANNED
@@ -115,11 +115,19 @@ def _scps_addresses(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem
     nodes = len(hosts) + sum(isinstance(node, ScpsRouter) for node in surveyed.network.nodes)
     if nodes > MOST_HOSTS:
         yield Problem(("hosts",), f"{nodes} nodes with SCPS programs", f"at most {MOST_HOSTS}", "Use fewer.")
-    ends = Counter(end for workload in model.workloads for end in (workload.sender, workload.receiver))
+    ends = programs_of(model)
     for name in hosts:
         if ends[name] > MOST_PROGRAMS:
-            found = f"{ends[name]} workloads at {name}, each with a SCPS program there"
+            found = f"{ends[name]} transfers at {name}, each with a SCPS program there"
             yield Problem(("workloads",), found, f"at most {MOST_PROGRAMS}", "Use further hosts.")
+
+
+def programs_of(model: ScenarioFile) -> Counter[str]:
+    """How many transfers each host has at most, each of which may need a program there."""
+    found: Counter[str] = Counter()
+    for workload in model.workloads:
+        found.update({workload.sender: workload.most, workload.receiver: workload.most})
+    return found
 
 
 def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Problem]:
@@ -166,8 +174,12 @@ def _links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
         if name not in known:
             continue
         names = [direction.name for direction in known[name].directions]
-        for direction in directions:
+        for direction, given in directions.items():
             yield from _unknown(("links", name, direction), direction, names)
+            limit = given.queue.limit if given.queue is not None else None
+            if isinstance(limit, Products) and not getattr(known[name], "rtt_ns", 1):
+                at = ("links", name, direction, "queue", "limit")
+                yield Problem(at, f'"{limit.text}" on a link without delay', "bytes or packets", "Say one of them.")
     yield from _planned_links(model, network)
 
 
@@ -278,6 +290,11 @@ def _names_twice(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]
     records += [(("workloads", index, "name"), workload.name) for index, workload in enumerate(model.workloads)]
     files = [(("probes", index, "name"), probe.folder, probe.file_name) for index, probe in enumerate(model.probes)]
     records += [(at, name) for at, folder, name in files if folder == "records"]
+    records += [
+        (("workloads", index, "name"), f"{workload.name}-{number}")
+        for index, workload in enumerate(model.workloads)
+        for number in range(1, workload.most + 1 if workload.most > 1 else 1)
+    ]
     # That a workload or another service has a service's name is said where services are judged.
     judged = {workload.name for workload in model.workloads}
     accounts = {
@@ -317,10 +334,12 @@ def _workloads(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> Iterato
         yield from _sources_twice(model, surveyed)
     first: dict[tuple[str, int], int] = {}
     for index, workload in enumerate(model.workloads):
-        place = workload.serves()
-        if place is not None and (other := first.setdefault(place, index)) != index:
-            found = f"port {place[1]} of {place[0]}, where {model.workloads[other].name} listens"
-            yield Problem(("workloads", index, "port"), found, "a port of its own", "Add port.")
+        host, port = workload.serves() or ("", 0)
+        for place in ((host, port + number) for number in range(workload.most if host else 0)):
+            if (other := first.setdefault(place, index)) != index:
+                found = f"port {place[1]} of {host}, where {model.workloads[other].name} listens"
+                yield Problem(("workloads", index, "port"), found, "a port of its own", "Add port.")
+                break
 
 
 def _too_late(model: ScenarioFile) -> Iterator[Problem]:

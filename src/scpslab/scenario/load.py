@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from scpslab.core import own_kinds
 from scpslab.core.choices import choice, one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.problems import KeyPath, Problem
@@ -146,6 +147,9 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     base, variant = _split(name)
     path = find(base)
     topologies = topologies or OnDisk()
+    # Those of an archive are a stranger's.
+    if isinstance(topologies, OnDisk):
+        own_kinds.add_beside(path, is_trusted=topologies.is_trusted)
     document = read(path, FORM)
     data, places = document.data, document.places
     data["title"] = data.get("title") or path.stem

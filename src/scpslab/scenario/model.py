@@ -150,7 +150,12 @@ class Queue(PartOfKinds):
     KINDS: ClassVar = DISCIPLINES
 
     discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says="Queue discipline.", example="red")
-    limit: QueueLimit | None = key(None, says="Most that may wait: bytes on the wire, or packets.", example="132.5 kB")
+    limit: QueueLimit | None = key(
+        None,
+        says="Most that may wait: bytes on the wire, packets, or bandwidth-delay products: rate of the direction times "
+        "delay of the link, both ways, with which a cell begins.",
+        example="0.25 BDP",
+    )
     ecn: bool | None = key(None, says="Mark packets instead of dropping them.", example=True)
 
     @classmethod

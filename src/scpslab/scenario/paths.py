@@ -172,10 +172,12 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
                 changed.append((*done, key))
                 continue
             if here.get(key) is None:
-                here[key] = {}
+                here[key] = [] if (*done, key) in SECTIONS else {}
                 changed.append((*done, key))
             changed += _set(here[key], left, (*done, key), value, stars)
     elif isinstance(here, list):
+        if not left and done in SECTIONS and isinstance(value, dict) and part not in ("*", *_names(here)):
+            return [_added(here, part, done, value)]
         for index, item in _items(here, part, done):
             if not left and leaves_out((*done, part), value):
                 item[LEFT_OUT] = True
@@ -192,15 +194,25 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
     return changed
 
 
-def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
-    named = [
-        (index, item, str(item.get("name", item.get("kind", index + 1))))
-        for index, item in enumerate(here)
-        if isinstance(item, dict)
+def _added(here: list[Any], part: str, done: KeyPath, value: Data) -> KeyPath:
+    """A new part of a list, of that name."""
+    if value.get("name", part) != part:
+        raise PathError(f'the name "{value["name"]}" at {dotted((*done, part))}', f'"{part}", or no name')
+    here.append({"name": part, **copy.deepcopy(value)})
+    return (*done, len(here) - 1)
+
+
+def _names(here: list[Any]) -> list[str]:
+    return [
+        str(one.get("name", one.get("kind", number))) for number, one in enumerate(here, 1) if isinstance(one, dict)
     ]
-    found = [(index, item) for index, item, name in named if part in ("*", name)]
+
+
+def _items(here: list[Any], part: str, done: KeyPath) -> list[tuple[int, Data]]:
+    named = zip(((at, item) for at, item in enumerate(here) if isinstance(item, dict)), _names(here), strict=True)
+    found = [place for place, name in named if part in ("*", name)]
     if not found:
-        raise PathError(f'"{part}" after {dotted(done)}', *choice(part, [name for _, _, name in named]))
+        raise PathError(f'"{part}" after {dotted(done)}', *choice(part, _names(here)))
     return found
 
 

@@ -9,8 +9,9 @@ from typing import TypeVar
 from scpslab.core.choices import choice
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, Problem
-from scpslab.documents.quantities import limit_of
+from scpslab.documents.quantities import Packets, Products
 from scpslab.plan import links
+from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.disciplines import Queue as PlannedQueue
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Host
@@ -130,7 +131,7 @@ def _link(link: links.Link, model: ScenarioFile) -> links.Link:
     given = model.links.get(link.name, {})
     first, second = (_direction(one, given.get(one.name)) for one in link.directions)
     sized = replace(link, directions=(first, second)).sized()
-    first, second = (_queued(one, given.get(one.name)) for one in sized.directions)
+    first, second = (_queued(one, given.get(one.name), sized.rtt_ns) for one in sized.directions)
     return replace(sized, directions=(first, second))
 
 
@@ -157,10 +158,11 @@ def _direction(planned: links.Direction, given: Direction | None) -> links.Direc
     return _over(over, delay_table=_delay_table(given, over.delay_ns) if given.delay_table else None)
 
 
-def _queued(planned: links.Direction, given: Direction | None) -> links.Direction:
+def _queued(planned: links.Direction, given: Direction | None, rtt_ns: int) -> links.Direction:
     if given is None or given.queue is None:
         return planned
-    return replace(planned, queue=plan_queue(planned.queue or PlannedQueue(), given.queue))
+    product = planned.rate_bps or 0, rtt_ns
+    return replace(planned, queue=_plan_queue(planned.queue or PlannedQueue(), given.queue, product))
 
 
 def _delay_table(given: Direction, delay_ns: int) -> tuple[tuple[int, int], ...]:
@@ -168,9 +170,18 @@ def _delay_table(given: Direction, delay_ns: int) -> tuple[tuple[int, int], ...]
     return steps if steps[0][0] == 0 else ((0, delay_ns), *steps)
 
 
-def plan_queue(planned: PlannedQueue, given: Queue) -> PlannedQueue:
-    """The topology's queue with the scenario's words on top, and every number that its discipline needs."""
-    limits = limit_of(given.limit) if given.limit is not None else (planned.limit_bytes, planned.limit_packets)
+def _plan_queue(planned: PlannedQueue, given: Queue, product: tuple[int, int]) -> PlannedQueue:
+    """The topology's queue with the scenario's words on top, and every number that its discipline needs; `product`: the
+    rate and the round trip.
+    """
+    limit, limits = given.limit, (planned.limit_bytes, planned.limit_packets)
+    if isinstance(limit, Packets):
+        limits = None, limit
+    elif isinstance(limit, Products):
+        # Without a rate or a delay it cannot be: `consistency` says so.
+        limits = limit.of_bytes(*product) if all(product) else FULL_PACKET_BYTES, None
+    elif limit is not None:
+        limits = limit, None
     queue = replace(planned, limit_bytes=limits[0], limit_packets=limits[1])
     queue = _over(queue, discipline=given.discipline, ecn=given.ecn)
     return replace(queue, settings=given.of(queue.discipline).settings(queue))

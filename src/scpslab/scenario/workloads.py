@@ -12,7 +12,7 @@ from scpslab.core.names import node_and_link
 from scpslab.core.problems import Problem
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
-from scpslab.documents.quantities import Duration, Name, PositiveDuration, Quantity, Size
+from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Size, Start
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
 from scpslab.plan.paths import Paths, Way
@@ -29,6 +29,12 @@ End = Annotated[str, Spelt(END_PATTERN, 'a host, or HOST.LINK for its address on
 def timeout_key(default: str, event: str = "the transfer is given up") -> Any:
     """The key `timeout`, the time after which something happens to a transfer that is not complete."""
     return key(default, says=f"Time after which {event}; the cell then counts as incomplete.", example=default)
+
+
+def start_key(default: str) -> Any:
+    """The key `start`."""
+    says = "Start time, counted from the epoch (the moment when the network is up). {random: 0 s..5 s}: drawn for each "
+    return key(default, says=f"{says}repeat, by the workload's name and the seed.", example=default)
 
 
 MODE = key(
@@ -66,9 +72,7 @@ class Traffic(Registered, Part, registry=KINDS):
         "its first address.",
         example="ws2",
     )
-    start: Duration = key(
-        "1 s", says="Start time, counted from the epoch (the moment when the network is up).", example="1 s"
-    )
+    start: Start = start_key("1 s")
 
     if TYPE_CHECKING:
         # Each kind declares it where it stands among its keys.
@@ -98,13 +102,27 @@ class Traffic(Registered, Part, registry=KINDS):
         """What does not fit, once both hosts are known."""
         return ()
 
+    @property
+    def most(self) -> int:
+        """How many transfers the plan has of it at most, each with a port from `serves` on and programs of its own."""
+        return 1
+
     def packets(self) -> int:
         """How many packets a capture may see of it."""
         return 0
 
+    def plans(self, setting: Setting) -> list[planned.Traffic]:
+        """Its parts of the plan."""
+        return [self.plan(setting)]
+
     def plan(self, setting: Setting) -> planned.Traffic:
-        """Its part of the plan."""
-        return planned_from(planned.WORKLOADS[self.kind], self, **self.derived(setting))
+        """Its part of the plan, where it is one."""
+        start = {"start_ns": self.start_ns(setting), "drawn_start": self.start.earliest is not None or None}
+        return planned_from(planned.WORKLOADS[self.kind], self, **start, **self.derived(setting))
+
+    def start_ns(self, setting: Setting) -> int:
+        """When it starts in the cell's repeat."""
+        return self.start.at(setting.draws("start", self.name, 1)[0])
 
     def derived(self, setting: Setting) -> Mapping[str, object]:
         """What its part of the plan has besides the keys of the scenario, or in place of them."""

@@ -148,7 +148,7 @@ def test_more_programs_than_have_addresses_are_refused(scpslab, tmp_path, layer,
     code, out, said = scpslab("validate", path)
     assert (
         code,
-        f"found {programs} workloads at h1, each with a SCPS program there; expected at most 127" in said,
+        f"found {programs} transfers at h1, each with a SCPS program there; expected at most 127" in said,
     ) == (
         0 if fits else 2,
         not fits,

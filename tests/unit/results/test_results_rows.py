@@ -98,7 +98,7 @@ def test_a_record_more_or_less_is_a_change(run_dir, rows, opened):
 
 def test_changed_code_has_no_rows(run_dir, rows, opened, monkeypatch):
     rows.row(run_dir / CELL)
-    monkeypatch.setattr(kept_rows, "_code", lambda: "other")
+    monkeypatch.setattr(kept_rows, "_code", lambda _: "other")
     rows.row(run_dir / CELL)
     assert len(opened) == 2
 

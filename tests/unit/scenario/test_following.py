@@ -9,6 +9,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
+from tests.cases import refusal
 
 SCENARIO = """\
 kind: scenario
@@ -18,6 +19,7 @@ topology: {topology}
 workloads: [{{kind: bulk, name: transfer, from: {source}, to: {sink}, size: 100 kB}}]
 """
 OWN = """\
+from tests.cases import refusal
 from scpslab.topology import Direction, Network, OneProduct, Parameters, count
 
 PARAMETERS = Parameters(hops=count(1, "hops"))
@@ -52,6 +54,10 @@ def limits(cell):
         (("links.hop.*.delay_table=[{at: 9 s, delay: 1 s}]",), [662_500, 66_250]),
         (("links.hop.*.delay=10 ms", "links.hop.*.queue.limit=64 kB"), [64_000, 64_000]),
         (("links.hop.*.delay=10 ms", "links.hop.*.queue.limit=9 packets"), [None, None]),
+        (("links.hop.*.queue.limit=0.25 BDP",), [165_625, 16_562]),
+        # The number that is said, where the topology would have four packets at least.
+        (("links.hop.*.delay=10 ms", "links.hop.*.queue.limit=1 BDP"), [25_000, 2_500]),
+        (("links.hop.*.queue={discipline: ack-filter, limit: 4 BDP}",), [2_650_000, 265_000]),
         (("links.hop.*.delay=100 ms", "links.hop.*.queue={discipline: codel, codel_target: 90 ms}"), [250_000, 25_000]),
     ],
 )
@@ -63,6 +69,17 @@ def test_the_limit_is_one_product_of_what_the_link_has_unless_it_is_stated(cells
 def test_a_sweep_of_the_delay_moves_it(cells):
     found = cells(f"{GATEWAY}sweep: {{delay: {{set: [links.hop.*.delay], values: [50 ms, 250 ms]}}}}\n")
     assert [limits(cell)[0] for cell in found] == [125_000, 625_000]
+
+
+def test_products_can_be_swept_and_give_red_its_thresholds(cells):
+    axis = "queue: {set: [links.hop.forward.queue.limit], values: [0.5 BDP, 1 BDP]}"
+    found = cells(f"{GATEWAY}sweep: {{{axis}}}\n", "links.hop.forward.queue.discipline=red")
+    assert [cell.id for cell in found] == ["queue=0.5BDP,r1", "queue=1BDP,r1"]
+    queues = [planning.plan(cell).network.links[2].directions[0].queue for cell in found]
+    assert refusal(cells, GATEWAY, "links.lan2.*.delay=0 s", "links.lan2.forward.queue.limit=1 BDP").endswith(
+        'found "1 BDP" on a link without delay; expected bytes or packets. Say one of them.'
+    )
+    assert [(one.limit_bytes, one.settings.min_bytes) for one in queues] == [(331_250, 82_812), (662_500, 165_625)]
 
 
 def test_that_of_an_own_topology_follows_from_its_record_too(tmp_path):

@@ -147,11 +147,12 @@ def facts_of(plan: Plan) -> Facts:
     narrow, narrow_back = slowest(there), slowest(back)
     rate_bps = narrow.direction.rate_bps if narrow else None
     errors = (_errors(plan, there), _errors(plan, back))
-    workloads = [(workload, DATA_FLOWS[workload.kind].is_load) for workload in plan.cell.workloads]
+    workloads = [(workload, DATA_FLOWS[workload.kind].is_load) for workload in plan.cell.heads]
     return Facts(
         topology=plan.network.topology,
         kind=transfer.kind if transfer else "",
-        size_bytes=getattr(transfer, "bytes_", None),
+        # Files of a mix have sizes of their own.
+        size_bytes=getattr(transfer, "bytes_", None) if transfer and transfer.part_of == transfer.name else None,
         segment_bytes=getattr(transfer, "segment_bytes", None),
         duration_ns=getattr(transfer, "duration_ns", None),
         transport=_transport(plan, transfer),

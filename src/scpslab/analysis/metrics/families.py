@@ -4,7 +4,6 @@ of which links and the SCPS programs at the ends of transfers are here.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from scpslab.analysis.metrics import base
@@ -86,13 +85,11 @@ def _protection(plan: Plan, records: base.Records) -> base.Values:
     return values
 
 
-@cache
 def families() -> tuple[base.Family[Any], ...]:
     """Those of workloads, once the kinds have registered themselves."""
     return tuple(family for flow in DATA_FLOWS.values() for family in flow.families)
 
 
-@cache
 def of_plans() -> tuple[base.PlanFamily, ...]:
     """Those of a plan's other parts. Routers stand where they stood in the first results."""
     services = dict(base.OF_SERVICES)

@@ -170,13 +170,15 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Problem]:
 def _never_over(plan: Plan) -> Iterator[Problem]:
     """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends."""
     lab_time_ns = plan.cell.limits.virtual_s * SECOND_NS
-    for index, workload in enumerate(plan.cell.workloads):
+    names = [one.part_of for one in plan.cell.heads]
+    for workload in plan.cell.workloads:
         timeout_ns = workload.start_ns + getattr(workload, "timeout_ns", lab_time_ns)
         limit_ns, limit = min((lab_time_ns, "limits.lab_time"), (timeout_ns, "its timeout"))
         if workload.required and (least_ns := least_sent_ns(workload, ways(plan, workload)[0])) >= limit_ns:
             found = f"a workload that sends until {least_ns / SECOND_NS:.6g} s at least, counted from the epoch"
             expected = f"less than {limit_ns / SECOND_NS:.6g} s ({limit})"
-            yield Problem(("workloads", index), found, expected, "Shorten it, or raise the limit.")
+            at = ("workloads", names.index(workload.part_of))
+            yield Problem(at, found, expected, "Shorten it, or raise the limit.")
 
 
 def _queues(plan: Plan) -> Iterator[Problem]:

@@ -114,10 +114,12 @@ def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
             texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors, is_short=True))
             for head, text in zip(list(LINKS)[2:], texts, strict=True):
                 yield (link.name, direction.name, head), text
-    for workload in plan.cell.workloads:
-        texts = (workload.kind, _short("duration", workload.start_ns), _amount(workload), _segment(workload))
+    for workload in plan.cell.heads:
+        parts = sum(one.part_of == workload.part_of for one in plan.cell.workloads)
+        amount = _amount(workload) if workload.part_of == workload.name else f"{parts} files"
+        texts = (workload.kind, _short("duration", workload.start_ns), amount, _segment(workload))
         for head, text in zip(list(TRAFFIC)[2:], texts, strict=True):
-            yield ("workload", workload.name, head), text
+            yield ("workload", workload.part_of, head), text
 
 
 def _short(kind: str, number: int) -> str:
@@ -160,7 +162,7 @@ def _link_rows(plans: Sequence[Plan], facts: _Facts) -> Iterator[tuple[str, ...]
 
 def _traffic_rows(plans: Sequence[Plan], facts: _Facts) -> Iterator[tuple[str, ...]]:
     groups: dict[tuple[str, ...], dict[str, str]] = {}
-    for name, one in {one.name: one for plan in reversed(plans) for one in plan.cell.workloads}.items():
+    for name, one in {one.part_of: one for plan in reversed(plans) for one in plan.cell.heads}.items():
         start, end = (one.to, one.from_) if getattr(one, "reverse", False) else (one.from_, one.to)
         row = tuple(facts("workload", name, head) for head in list(TRAFFIC)[2:])
         groups.setdefault((end, *row), {})[name] = start

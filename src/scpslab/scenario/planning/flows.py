@@ -36,8 +36,8 @@ def short_paths(planned: Mapping[str, Plan]) -> list[str]:
     found: dict[tuple[str, str], int] = {}
     for plan in planned.values():
         paths = plan.network.paths
-        for workload in plan.cell.workloads:
-            line = workload.name, _short(flow(paths, workload))
+        for workload in plan.cell.heads:
+            line = workload.part_of, _short(flow(paths, workload))
             found[line] = found.get(line, 0) + 1
     lines = [
         f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)")
@@ -76,14 +76,14 @@ def _open(cell: Cell) -> Iterable[str]:
 
 def _described(plan: Plan) -> str:
     paths = plan.network.paths
-    blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.workloads]
+    blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.heads]
     return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the commands contact is not known\n"
 
 
 def _block(plan: Plan, found: Flow) -> str:
     workload = found.workload
     lines = [
-        f"{INDENT}{workload.name} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"
+        f"{INDENT}{workload.part_of} ({workload.kind}): {workload.from_} {found.from_ip} → {workload.to} {found.to_ip}"
     ]
     directions = [(workload.from_, workload.to, found.there)] + (
         [(workload.to, workload.from_, found.back)] if found.back is not None else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
@@ -20,6 +19,7 @@ from scpslab.plan.services import Daemon
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.scenario import Cell, model, packs, services
 from scpslab.scenario.cells import uncollected
+from scpslab.scenario.consistency import programs_of
 from scpslab.scenario.np import NpNetwork
 from scpslab.scenario.planning.network import (
     ScpsAddresses,
@@ -74,7 +74,7 @@ class _Point:
         for one in surveyed.addresses:
             for word in (one.node, one.name, f"{one.node}.{one.interface}"):
                 self._addresses.setdefault(word, str(one.ip.ip))
-        # With the routes that workloads ask for, which are those of every repeat.
+        # With the routes that workloads ask for, which are those of every repeat, but of a mix, whose files are drawn.
         self._final: NetworkPlan | None = None
 
     def plan(self, cell: Cell) -> Plan:
@@ -90,9 +90,9 @@ class _Point:
             take_scps=ScpsAddresses(self._with_addresses).take,
             np_end=self._np.end,
         )
-        planned = [workload.plan(setting) for workload in self.model.workloads]
-        if self._final is None:
-            self._final = with_sources(self._network, list(zip(self.model.workloads, planned, strict=True)), setting)
+        pairs = [(one, planned) for one in self.model.workloads for planned in one.plans(setting)]
+        if self._final is None or any(one.most > 1 for one in self.model.workloads):
+            self._final = with_sources(self._network, pairs, setting)
         network = self._final
         return Plan(
             network=network,
@@ -105,7 +105,7 @@ class _Point:
                 kernel_seed=stream(cell.scenario.seed, "kernel", cell.id),
                 limits=_limits(self.model.limits),
                 impairments=_impairments(network, cell),
-                workloads=tuple(planned),
+                workloads=tuple(planned for _, planned in pairs),
                 probes=tuple(probe.plan(network) for probe in self.model.probes),
                 services=_services(Site(self.model, cell.surveyed.network, setting, self._np)),
                 events=_events(cell, network),
@@ -150,8 +150,8 @@ def _node(node: Node, hosts: Mapping[str, NodePlan]) -> Node:
 
 
 def _np(network: NetworkPlan, cell: Cell, scps: ScpsAddresses, routers: list[str]) -> NpNetwork:
-    """The nodes that speak SCPS-NP; a host has as many programs as workloads."""
-    ends = Counter(end for workload in cell.model.workloads for end in (workload.sender, workload.receiver))
+    """The nodes that speak SCPS-NP; a host has as many programs as transfers at most."""
+    ends = programs_of(cell.model)
     programs = {name: ends[name] for name, node in cell.surveyed.hosts.items() if node.np_precedence is not None}
     return NpNetwork(network, scps.numbers, programs | dict.fromkeys(routers, 1), tuple(routers))
 

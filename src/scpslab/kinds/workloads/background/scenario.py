@@ -7,10 +7,10 @@ from typing import ClassVar, Literal
 
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import exactly_one_of, key
-from scpslab.documents.quantities import Duration, Port, PositiveDuration, Rate, Size
+from scpslab.documents.quantities import Port, PositiveDuration, Rate, Size, Start
 from scpslab.plan.paths import slowest
 from scpslab.plan.workloads import IP_UDP_HEADERS_BYTES
-from scpslab.scenario.workloads import Setting, Surroundings, Traffic
+from scpslab.scenario.workloads import Setting, Surroundings, Traffic, start_key
 
 # All rates are one word of a command, in which Linux takes 128 KiB; and the generator's own limit.
 MOST_DRAWS, LARGEST_BYTES = 10_000, 65_000
@@ -36,9 +36,7 @@ class Background(Traffic, kind="background"):
     redraw: PositiveDuration = key("5 s", says="Time for which each drawn rate is held.", example="5 s")
     packet: Size = key("1452 B", says="IP packet size.", example="1452 B")
     port: Port = key(5002, says="UDP port.", example=5002)
-    start: Duration = key(
-        "0 s", says="Start time, counted from the epoch (the moment when the network is up).", example="0 s"
-    )
+    start: Start = start_key("0 s")
 
     _has_one_rate = exactly_one_of("level", "max_rate")
 

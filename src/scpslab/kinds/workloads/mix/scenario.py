@@ -1,0 +1,113 @@
+"""Kind `mix`: many bulk transfers between two hosts, whose sizes and starts are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from scpslab.core.problems import Problem
+from scpslab.documents.parts import exactly_one_of, key
+from scpslab.documents.quantities import PositiveDuration, Size, Start
+from scpslab.plan.workloads import SECOND_NS
+from scpslab.plan.workloads import Traffic as Planned
+from scpslab.scenario.draws import log
+from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Traffic, timeout_key
+
+from scpslab.kinds.stacks.kernel.scenario import Control
+from scpslab.kinds.workloads.bulk.scenario import Bulk
+
+# Programs that a host of stack scps has addresses for, less some for other workloads; and a mean number that leads to
+# more of them once in 10^16 draws.
+MOST_FILES, MOST_ON_AVERAGE = 120, 50
+LARGEST_PORT = 65_535
+
+
+Weight = Annotated[float, Field(gt=0, le=1e9)]
+
+
+class File(Bulk):
+    """One file, as the plan has it."""
+
+    mix: str
+
+
+class Mix(Traffic, kind="mix"):
+    """Many files from one host to another, each a bulk transfer with a connection of its own.
+
+    The first begins at `start`; the times between starts are exponential (a Poisson process), and each size is drawn by
+    its weight. Every repeat has draws of its own, which depend on the mix's name alone: each stack meets the same
+    files, and another rate stretches the same starts.
+    """
+
+    kind: Literal["mix"] = key(says="The kind of workload.", example="mix")
+    per_second: float = key(says="Mean number of files that begin in a second.", least=1e-6, most=1e6, example=0.5)
+    number: int | None = key(None, says="Number of files.", least=1, most=MOST_FILES, example=40)
+    span: PositiveDuration | None = key(
+        None,
+        says=f"Time in which files begin, in place of a number: {MOST_ON_AVERAGE} on average at most.",
+        example="60 s",
+    )
+    sizes: Annotated[dict[Size, Weight], Field(min_length=1)] = key(
+        says="Sizes of files, with weights: the share of files that have it is its weight over the sum of all.",
+        example={"10 kB": 70, "1 MB": 30},
+    )
+    segment: Size = key("1400 B", says="Data bytes per segment, as of a bulk transfer.", example="512 B")
+    congestion_control: Control | None = key(
+        None, says="Congestion control of these files. Default: the sending host's.", example="vegas"
+    )
+    port: Annotated[int, Field(ge=1, le=LARGEST_PORT + 1 - MOST_FILES)] = key(
+        6001, says="TCP port of the first file; each further one has the next.", example=6001
+    )
+    timeout: PositiveDuration = timeout_key("3000 s", "the sender of a file gives up")
+    required: bool = REQUIRED
+
+    _has_one_end = exactly_one_of("number", "span")
+
+    @property
+    def most(self) -> int:
+        """All ports that it may need."""
+        return self.number or MOST_FILES
+
+    def serves(self) -> tuple[str, int]:
+        """The receiving host and the first port."""
+        return self.receiver, self.port
+
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit of its largest file; too many of them."""
+        on_average = self.per_second * self.span / SECOND_NS if self.span is not None else 0
+        if on_average > MOST_ON_AVERAGE:
+            found = f"{on_average:.6g} files on average"
+            yield Problem(("span",), found, f"at most {MOST_ON_AVERAGE}", "Shorten it, or lower per_second.")
+        for problem in self._file(1, max(self.sizes), self.start).problems(around):
+            yield replace(problem, at=("sizes",)) if problem.at == ("size",) else problem
+
+    def packets(self) -> int:
+        """Those of all files, on average."""
+        files = self.number or self.per_second * (self.span or 0) / SECOND_NS
+        mean = sum(size * weight for size, weight in self.sizes.items()) / sum(self.sizes.values())
+        return int(2 * files * mean / self.segment)
+
+    def plans(self, setting: Setting) -> list[Planned]:
+        """A transfer for each file."""
+        waits, lots = (setting.draws(f"mix {what}", self.name, self.most) for what in ("starts", "sizes"))
+        gaps_s = -log(1 - np.array(waits)) / self.per_second
+        starts = [0, *accumulate(int(gap_s * SECOND_NS) for gap_s in gaps_s.tolist())]
+        starts = [at for at in starts[: self.most] if self.span is None or at < self.span]
+        begin_ns = self.start_ns(setting)
+        weights = list(accumulate(self.sizes.values()))
+        found = []
+        for number, (at, lot) in enumerate(zip(starts, lots, strict=False), 1):
+            size = next(one for one, up_to in zip(self.sizes, weights, strict=True) if lot * weights[-1] < up_to)
+            found.append(self._file(number, size, Start(begin_ns + at)).plan(setting))
+        return found
+
+    def _file(self, number: int, size: Size, start: Start) -> File:
+        shared = ("from_", "to", "segment", "congestion_control", "timeout", "required", "kind")
+        keys: dict[str, Any] = {name: getattr(self, name) for name in shared}
+        keys |= {"name": f"{self.name}-{number}", "mix": self.name, "port": self.port + number - 1}
+        return File.model_construct(**keys, size=size, start=start, precedence=None)
