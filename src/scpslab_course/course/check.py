@@ -84,7 +84,7 @@ def _log(lines: Sequence[Line]) -> Iterator[Finding]:
 
 
 def _predictions(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
-    given, in_time = folders.given_predictions(lines), workspace.unpredicted(lines, states)
+    given, in_time = folders.given_predictions(lines, workspace.assignment), workspace.unpredicted(lines, states)
     for name, asked in workspace.assignment.file.predictions.items():
         what = f"prediction {name}"
         if name in given:
