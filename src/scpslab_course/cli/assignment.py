@@ -28,7 +28,7 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course import workspace as folders
 from scpslab_course.course.answers import GivenError, asked_in, read_practice, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
-from scpslab_course.course.check import State, check
+from scpslab_course.course.check import State, check, runs
 from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
@@ -232,6 +232,7 @@ def restore(
         aside = folders.put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
+    lines = workspace.log()
     changed = [(run, run.changed()) for run in workspace.planned.values() if run.is_complete]
     for run_, files in changed:
         for cell in {path.split("/")[1] for path in files}:
@@ -239,7 +240,10 @@ def restore(
             typer.echo(harmless(f"run {run_.scenario}: cell {cell} is now {aside}"))
         if files:
             typer.echo(harmless(f"next: scpslab assignment run {run_.scenario}"), err=True)
-    if not lost and not any(files for _, files in changed):
+    others = [one for one in runs(workspace, lines, workspace.states()) if one.state is State.LOOK]
+    for one in others:
+        typer.echo(harmless(f"{one.what}: {one.says}"), err=True)
+    if not lost and not others and not any(files for _, files in changed):
         typer.echo("nothing was changed", err=True)
 
 

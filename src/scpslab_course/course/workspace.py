@@ -264,7 +264,7 @@ class Workspace:
         try:
             return read(content_of(path))
         except OSError as error:
-            expected = "expected the log of this folder. Restore it, or start the assignment again elsewhere."
+            expected = "expected the log of this folder, which cannot be made again. Copy it back, or start elsewhere."
             raise ScenarioError(f"{path}: found {error.strerror}; {expected}") from error
         except LogError as error:
             advice = "Restore the file as it was: commands write it, nobody else."
@@ -371,6 +371,8 @@ def variant_of(folder: Path) -> Variant:
     """
     expected = "expected the folder of an assignment that you have started"
     advice = 'Go there, or name it with --in; to begin: "scpslab assignment start"'
+    if (folder / answers.FILE).is_file():
+        expected, advice = "expected your variant in this folder", "Copy the file back that you began with"
     return read_variant(folder / VARIANT, f"{expected}. {advice}")
 
 

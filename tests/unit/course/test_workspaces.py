@@ -178,6 +178,18 @@ def test_a_log_without_the_line_of_the_start_is_told(started):
     assert said() == ['found a first line of "predict"']
 
 
+def test_a_prediction_may_be_corrected_until_its_run_begins(started):
+    for name, value in (("time", "3 s"), ("time", "4 s"), ("fastest", "a")):
+        started.add(AT, "predict", name, value)
+    started.add(AT, "begin", "small")
+    for name, value in (("time", "5 s"), ("rates", "1"), ("rates", "2")):
+        started.add(AT, "predict", name, value)
+    given = log.given_predictions(started.log(), started.assignment)
+    about = {name: started.assignment.before(name) for name in given}
+    assert given["time"].value == ("4 s" if "small" in about["time"] else "5 s")
+    assert given["rates"].value == ("1" if "small" in about["rates"] else "2")
+
+
 def test_a_prediction_after_a_result_or_a_run_is_late():
     none, some = (RunState(scenario="transfer", finished=number, results="") for number in (0, 1))
     content = log.appended(b"", "v", AT, "predict", "a", "1", [none])
