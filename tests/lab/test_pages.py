@@ -23,7 +23,12 @@ def test_a_new_scenario_completes(run, name):
     assert result[1:] == (0, 0)
 
 
-@pytest.mark.parametrize("page", ["tutorial", "compare-transports", "teaching", "assignments", "mininet"])
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "tutorial.md"])
+def test_what_a_newcomer_sees_first_is_printed_to_the_digit(page, tmp_path):
+    assert not (wrong := follow(page, tmp_path, as_close_as=0)), "\n".join(wrong)
+
+
+@pytest.mark.parametrize("page", ["compare-transports", "teaching", "assignments", "mininet"])
 def test_a_page_s_commands_do_what_the_page_says(page, tmp_path):
     assert not (wrong := follow(DOCS / f"{page}.md", tmp_path)), "\n".join(wrong)
     assert page != "mininet" or (tmp_path / "kept/records/accounting.jsonl").is_file()

@@ -27,6 +27,8 @@ def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
     """
     if found := instead_of_a_file(path):
         raise OSError(errno.EINVAL, found, str(path))
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
     with path.open("rb") as file:
         # The kernel's files say that they are empty.
         size = os.fstat(file.fileno()).st_size

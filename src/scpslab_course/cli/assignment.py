@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,7 @@ from scpslab_course.course import variant as variants
 from scpslab_course.course import workspace as folders
 from scpslab_course.course.answers import GivenError, asked_in, read_practice, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
-from scpslab_course.course.check import State, check
+from scpslab_course.course.check import State, check, runs
 from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
@@ -106,7 +107,8 @@ def predict(
 ) -> None:
     """Write a prediction into the log, before the run; without a value, say what is to be predicted.
 
-    The first prediction of a name counts. One that comes after the run is recorded as late.
+    Until a run that it is about begins, a prediction may be corrected: the last one counts. One that comes after the
+    run is recorded as late.
 
     Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict
     transfer_s "10..20 s"
@@ -120,19 +122,20 @@ def predict(
             typer.echo(harmless("\n  ".join((name, *asked_in(asked[name])))))
         return
     try:
-        read_predicted(asked[key], value)
+        understood = read_predicted(asked[key], value)
     except GivenError as error:
         raise UsageError(f"{key}: {error}. {asked[key].question}") from error
-    earlier = folders.given_predictions(workspace.log()).get(key)
     workspace.add(now(), "predict", key, value)
-    lines = workspace.log()
-    if earlier is not None:
-        said = f"recorded. Your first prediction counts: {earlier.value}"
-    elif folders.late(lines, len(lines), workspace.assignment.before(key)):
-        said = "recorded, as late: there are results already, so it has no points"
+    lines, before = workspace.log(), workspace.assignment.before(key)
+    counts = folders.given_predictions(lines, workspace.assignment)[key]
+    if counts.number != len(lines):
+        said = f"late, because a run has begun. Your earlier prediction counts: {counts.value}"
+    elif folders.late(lines, len(lines), before):
+        said = "late: there are results already, so it has no points"
     else:
-        said = "recorded, before the run"
-    typer.echo(harmless(f"{key}: {said}"))
+        is_open = all(folders.begun_by(line).isdisjoint(before) for line in lines)
+        said = "before the run" + ("; you may correct it until then" if is_open else "")
+    typer.echo(harmless(f"{key}: recorded {understood}, {said}"))
     if left := workspace.unpredicted(lines, workspace.states()):
         typer.echo(harmless(f"still to predict: {', '.join(left)}"), err=True)
     else:
@@ -229,6 +232,7 @@ def restore(
         aside = folders.put_back(folder, name, content)
         typer.echo(harmless(f"{name}: restored" + (f"; what was there is {aside}" if aside else "")))
     workspace = open_workspace(folder)
+    lines = workspace.log()
     changed = [(run, run.changed()) for run in workspace.planned.values() if run.is_complete]
     for run_, files in changed:
         for cell in {path.split("/")[1] for path in files}:
@@ -236,7 +240,10 @@ def restore(
             typer.echo(harmless(f"run {run_.scenario}: cell {cell} is now {aside}"))
         if files:
             typer.echo(harmless(f"next: scpslab assignment run {run_.scenario}"), err=True)
-    if not lost and not any(files for _, files in changed):
+    others = [one for one in runs(workspace, lines, workspace.states()) if one.state is State.LOOK]
+    for one in others:
+        typer.echo(harmless(f"{one.what}: {one.says}"), err=True)
+    if not lost and not others and not any(files for _, files in changed):
         typer.echo("nothing was changed", err=True)
 
 
@@ -295,14 +302,21 @@ def _say_start(workspace: Workspace, target: Path) -> None:
     lines = [f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})"]
     for name, value in variant.parameters.items():
         lines.append(f"  {name} = {value}  {file.variant[name].says}".rstrip())
-    lines += [f"Read {target / HANDOUT}. Then:", f"  cd {target}"]
+    lines += [f"Read {target / HANDOUT}. Then:", *_ways(), f"  cd {shlex.quote(str(target))}"]
     lines += [f"  scpslab assignment predict {name} VALUE" for name in file.predictions]
     lines += [f"  scpslab assignment {command}" for command in ("run", "check", "submit")]
-    if shutil.which(COMMAND.name) is None and COMMAND.is_file():
-        alias = f"alias scpslab={shlex.quote(str(COMMAND))}"
-        lines.append(f"Your shell does not find scpslab outside the clone. Type once: {alias}")
     for line in lines:
         console.print(line, highlight=False, soft_wrap=True)
+
+
+def _ways() -> list[str]:
+    """What a shell needs that does not find scpslab: the environment with the wheel, or an alias of the clone's."""
+    activate = Path(sys.prefix) / "bin" / "activate"
+    if shutil.which(COMMAND.name) is not None:
+        return []
+    if activate.is_file() and activate.with_name(COMMAND.name).is_file():
+        return [f"  . {shlex.quote(str(activate))}    # in each new terminal"]
+    return [f"  alias scpslab={shlex.quote(str(COMMAND))}    # in each new terminal"] if COMMAND.is_file() else []
 
 
 SUBCOMMANDS = (list_, start, predict, run, check_, restore, submit)

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -42,6 +42,17 @@ NUMBER = re.compile(
 )
 COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
+# Quantities that questions ask for and scenarios have not; and how people write units, whatever their case.
+DISTANCE = {"m": 1, "km": 10**3, "million km": 10**9}
+SPELT = {
+    "\N{MICRO SIGN}s": "us",
+    "\N{GREEK SMALL LETTER MU}s": "us",
+    "sec": "s",
+    "seconds": "s",
+    "minutes": "min",
+    "mkm": "million km",
+}
+BITS_PER_SECOND = re.compile(r"([kKmMgG]?)(?:bps|b/s|bits/s)")
 FILE = "answers.yaml"
 LARGEST_BYTES = 256 << 10
 FORM = Form("answers", "the names of the questions", "the comments that the file began with")
@@ -109,16 +120,31 @@ def interval(given: object, unit: str) -> tuple[float, float]:
     return low, high
 
 
-def read_predicted(asked: Prediction, given: str) -> None:
-    """Refuses what is no prediction: in a unit of quantities nothing is expected to be 0 or less, neither as a number
-    nor as an end of an interval.
+def read_predicted(asked: Prediction, given: str) -> str:
+    """A prediction as it was understood, in the unit of the question. In a unit of quantities nothing is expected to be
+    0 or less, neither as a number nor as an end of an interval.
 
     Raises:
-        GivenError: it is none.
+        GivenError: it is none, or it is outside of the bounds.
     """
     read = read_given(asked, given)
+    if asked.kind == "choice" or isinstance(read, str):
+        return str(read)
     if asked.kind == "number" and isinstance(read, float) and read <= 0 and _table_of(asked.unit):
         raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
+    ends = read if isinstance(read, tuple) else (read,)
+    understood = " to ".join(f"{end:.6g}" for end in ends) + f" {asked.unit}".rstrip()
+    if outside := _outside(asked.within, ends, asked.unit):
+        raise GivenError(f"found {understood}; {outside}")
+    return understood
+
+
+def _outside(within: tuple[float, float] | None, found: Sequence[float], unit: str) -> str:
+    """What is expected of numbers that are not all within bounds; "" if they are."""
+    if within is None or within[0] <= min(found) <= max(found) <= within[1]:
+        return ""
+    low, high = within
+    return f"expected {low:g} to {high:g} {unit}".rstrip() + ". Check unit and size of the number"
 
 
 def read_given(asked: Answer | Prediction, given: object) -> float | str | tuple[float, float]:
@@ -154,15 +180,18 @@ def _factor(found: str, wanted: str, given: object) -> float:
     if found in ("", wanted):
         return 1.0
     table = _table_of(wanted)
+    found = BITS_PER_SECOND.sub(r"\1bit/s", SPELT.get(found.casefold(), found))
     if (unit := next((unit for unit in table if _is_unit(unit, found)), None)) is not None:
         return table[unit] / table[wanted]
     expected = f"one of {', '.join(table or [wanted])}" if wanted else "a number alone"
+    if "bit/s" in table and found.endswith(("B/s", "Bps")):
+        expected += "; a byte (B) has 8 bits"
     raise GivenError(f"found {_said(given)} with the unit {shown(found)}; expected {expected}")
 
 
 def _table_of(unit: str) -> Mapping[str, int]:
     """The units of the same kind, with their factors; none if it is no unit of quantities."""
-    return next((table for table in units.KINDS.values() if unit in table), {})
+    return next((table for table in (*units.KINDS.values(), DISTANCE) if unit in table), {})
 
 
 def _is_unit(unit: str, found: str) -> bool:
@@ -216,11 +245,8 @@ def complaint(asked: Answer, given: object) -> str:
         read = read_given(asked, given)
     except GivenError as error:
         return f"{error}. Correct the answer."
-    if asked.kind == "number" and isinstance(read, float) and asked.within is not None:
-        low, high = asked.within
-        if not low <= read <= high:
-            expected = f"expected {low:g} to {high:g} {asked.unit}. Check unit and size of the number."
-            return f"found {read:g} {asked.unit}; {expected}"
+    if asked.kind == "number" and isinstance(read, float) and (said := _outside(asked.within, [read], asked.unit)):
+        return f"found {f'{read:g} {asked.unit}'.rstrip()}; {said}."
     if asked.kind == "text" and isinstance(read, str) and len(read.split()) > asked.most_words:
         expected = f"expected about {asked.words}, at most {asked.most_words}. Shorten the text."
         return f"found {len(read.split())} words; {expected}"

@@ -67,7 +67,7 @@ def check(workspace: Workspace, listeners: Sequence[Listener] = (), jobs: int | 
     return [
         *_log(lines),
         *_predictions(workspace, lines, states),
-        *_runs(workspace, lines, states),
+        *runs(workspace, lines, states),
         *_answers(workspace),
         *_write_up(workspace),
         *_deliverables(workspace),
@@ -84,7 +84,7 @@ def _log(lines: Sequence[Line]) -> Iterator[Finding]:
 
 
 def _predictions(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
-    given, in_time = folders.given_predictions(lines), workspace.unpredicted(lines, states)
+    given, in_time = folders.given_predictions(lines, workspace.assignment), workspace.unpredicted(lines, states)
     for name, asked in workspace.assignment.file.predictions.items():
         what = f"prediction {name}"
         if name in given:
@@ -100,7 +100,8 @@ def _predictions(workspace: Workspace, lines: Sequence[Line], states: Sequence[R
             yield Finding(LOOK, what, "not made before the run; now it is too late for its points")
 
 
-def _runs(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
+def runs(workspace: Workspace, lines: Sequence[Line], states: Sequence[RunState]) -> Iterator[Finding]:
+    """The state of every run."""
     for state in states:
         name = state.scenario
         run, what = workspace.planned[name], f"run {name}"

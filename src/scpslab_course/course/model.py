@@ -43,6 +43,7 @@ SAYS = "What it is, for the student's list of parameters."
 WORDS = "The words, each with its meaning."
 COMMENT = "What the student reads."
 SETS_EXAMPLE = ["links.hop.forward.rate", "transfer:seed"]
+PREDICTED_WITHIN = "Bounds that every sensible prediction keeps; `predict` refuses another one."
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
 Words = Annotated[dict[Name, str], Field(min_length=2)]
 Before = Annotated[
@@ -192,12 +193,22 @@ def drawn(secret: bytes, whose: Whose, parameters: Mapping[str, Parameter], atte
     return values
 
 
+def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
+    if bounds[0] > bounds[1]:
+        raise UnfitError(f"{bounds[0]:g} above {bounds[1]:g}", "the lower bound first")
+    return bounds
+
+
+Bounds = Annotated[tuple[float, float], PAIR, AfterValidator(_upward)]
+
+
 class NumberPrediction(Part):
     """A number that the student expects."""
 
     kind: Literal["number"]
     question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
     unit: str = key("", says=UNIT, example="s")
+    within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[1, 3600])
     points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
     before: Before = ()
 
@@ -208,6 +219,7 @@ class IntervalPrediction(Part):
     kind: Literal["interval"]
     question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
+    within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[50, 100000])
     points: Points = key(1, says="Points for an interval that was given in time.", example=1)
     before: Before = ()
 
@@ -223,15 +235,6 @@ class ChoicePrediction(Part):
 
 
 Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
-
-
-def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
-    if bounds[0] > bounds[1]:
-        raise UnfitError(f"{bounds[0]:g} above {bounds[1]:g}", "the lower bound first")
-    return bounds
-
-
-Bounds = Annotated[tuple[float, float], PAIR, AfterValidator(_upward)]
 
 
 class NumberAnswer(Part):

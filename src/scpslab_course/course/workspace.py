@@ -151,9 +151,24 @@ def was_interrupted(lines: Sequence[Line], scenario: str) -> bool:
     return events[-1:] == ["begin"]
 
 
-def given_predictions(lines: Sequence[Line]) -> dict[str, Line]:
-    """The first prediction of each name: what counts is what was expected before anything was seen."""
-    return {line.name: line for line in reversed(lines) if line.event == "predict"}
+def given_predictions(lines: Sequence[Line], assignment: Assignment) -> dict[str, Line]:
+    """The prediction of each name that counts: the last one before a run that it is about begins, because nothing was
+    seen yet; the first one if all came later.
+    """
+    given: dict[str, Line] = {}
+    begun: set[str] = set()
+    for line in lines:
+        begun |= begun_by(line)
+        is_asked = line.event == "predict" and line.name in assignment.file.predictions
+        if is_asked and (line.name not in given or begun.isdisjoint(assignment.before(line.name))):
+            given[line.name] = line
+    return given
+
+
+def begun_by(line: Line) -> set[str]:
+    """The scenarios whose run has begun, as far as one line says."""
+    own = {line.name} if line.event in ("begin", "run") else set()
+    return own | {state.scenario for state in line.runs if state.finished}
 
 
 def _digest(text: bytes) -> str:
@@ -249,7 +264,7 @@ class Workspace:
         try:
             return read(content_of(path))
         except OSError as error:
-            expected = "expected the log of this folder. Restore it, or start the assignment again elsewhere."
+            expected = "expected the log of this folder, which cannot be made again. Copy it back, or start elsewhere."
             raise ScenarioError(f"{path}: found {error.strerror}; {expected}") from error
         except LogError as error:
             advice = "Restore the file as it was: commands write it, nobody else."
@@ -268,7 +283,7 @@ class Workspace:
 
     def unpredicted(self, lines: Sequence[Line], states: Sequence[RunState]) -> dict[str, set[str]]:
         """The predictions that are missing and still in time, with the scenarios before which they have to be made."""
-        given = given_predictions(lines)
+        given = given_predictions(lines, self.assignment)
         asked = {name: self.assignment.before(name) for name in self.assignment.file.predictions if name not in given}
         return {name: set(before) for name, before in asked.items() if not _has_results(lines, states, before)}
 
@@ -356,6 +371,8 @@ def variant_of(folder: Path) -> Variant:
     """
     expected = "expected the folder of an assignment that you have started"
     advice = 'Go there, or name it with --in; to begin: "scpslab assignment start"'
+    if (folder / answers.FILE).is_file():
+        expected, advice = "expected your variant in this folder", "Copy the file back that you began with"
     return read_variant(folder / VARIANT, f"{expected}. {advice}")
 
 

@@ -329,7 +329,7 @@ def predictions_of(
 
     `lines`: None if the log cannot be trusted; then a person decides.
     """
-    made, parts, findings = given_predictions(lines or ()), [], []
+    made, parts, findings = given_predictions(lines or (), assignment), [], []
     for name, asked in assignment.file.predictions.items():
         line, truth = made.get(name), right.predictions[name]
         shown_right = right_value(truth, asked)

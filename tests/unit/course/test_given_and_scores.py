@@ -59,6 +59,11 @@ CALIBRATED = model.Interval(kind="interval", truth="1 + 1")
         ("250 MS", "s", 0.25),
         ("2 mbit/S", "kbit/s", 2000),
         ("5 KB", "kB", 5),
+        ("1.5 Mbps", "kbit/s", 1500),
+        ("900 kb/s", "kbit/s", 900),
+        ("2107 km", "km", 2107),
+        ("172 Mkm", "million km", 172),
+        ("40 \N{MICRO SIGN}s", "ms", 0.04),
     ],
 )
 def test_a_number_may_have_any_unit_of_its_kind(text, unit, value):
@@ -93,6 +98,24 @@ def test_nobody_expects_a_quantity_of_0_or_less(text):
     # A number without a quantity may be.
     for unit in ("", "%"):
         read_predicted(TIME.model_copy(update={"unit": unit}), "-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("1.4..1.9 Mbps", "1400 to 1900 kbit/s"),
+        ("1.4..1.9", "found 1.4 to 1.9 kbit/s; expected 50 to 9000 kbit/s. Check unit and size of the number"),
+        (
+            "60..10 kB/s",
+            'found "10 kB/s" with the unit "kB/s"; expected one of bit/s, kbit/s, Mbit/s, Gbit/s; a byte (B) has 8 bits',
+        ),
+    ],
+)
+def test_a_prediction_is_read_back_or_refused_in_the_unit_of_the_question(text, said):
+    asked = BOUNDS.model_copy(update={"within": (50, 9000)})
+    assert (
+        refusal(read_predicted, asked, text, error=GivenError) if "found" in said else read_predicted(asked, text)
+    ) == said
 
 
 @drawn(st.text() | st.integers() | st.floats() | st.none() | st.lists(st.integers()))

@@ -38,7 +38,7 @@ def test_a_roster_of_other_bytes_is_told_what_to_save(tmp_path):
 
 
 def test_a_missing_or_endless_file_is_refused(tmp_path):
-    with pytest.raises(ScenarioError, match="No such file"):
+    with pytest.raises(ScenarioError, match="no such file"):
         read_roster(tmp_path / "none.csv")
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "device").symlink_to("/dev/zero")

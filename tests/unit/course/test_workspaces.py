@@ -178,6 +178,16 @@ def test_a_log_without_the_line_of_the_start_is_told(started):
     assert said() == ['found a first line of "predict"']
 
 
+def test_a_prediction_may_be_corrected_until_its_run_begins(started):
+    for value in ("3 s", "4 s"):
+        started.add(AT, "predict", "time", value)
+    started.add(AT, "begin", started.assignment.before("time")[0])
+    for name, value in (("time", "5 s"), ("nothing", "1")):
+        started.add(AT, "predict", name, value)
+    given = log.given_predictions(started.log(), started.assignment)
+    assert {name: line.value for name, line in given.items()} == {"time": "4 s"}
+
+
 def test_a_prediction_after_a_result_or_a_run_is_late():
     none, some = (RunState(scenario="transfer", finished=number, results="") for number in (0, 1))
     content = log.appended(b"", "v", AT, "predict", "a", "1", [none])

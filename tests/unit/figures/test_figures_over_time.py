@@ -59,7 +59,7 @@ def test_without_records_the_captures_and_the_queue_probe_are_drawn(drawn):
     found = panels(drawn("over-time", CELL))
     assert list(found) == ["window (kB)", "round trip (ms)", "queue (kB)", "arrived (kB)", "rate (Mbit/s)"]
     labels = {line.get_label() for line in found["window (kB)"].lines}
-    assert "flight" in labels
+    assert "unacknowledged" in labels
     assert not labels & {"cwnd", "ssthresh"}
 
 

@@ -86,7 +86,7 @@ def test_what_is_no_submission_is_named(tmp_path, says):
 
 
 def test_what_is_no_archive_is_refused(tmp_path):
-    assert "found No such file or directory" in refused(tmp_path / "none")
+    assert "found no such file" in refused(tmp_path / "none")
     assert "found a folder" in refused(tmp_path)
     cut = packed(tmp_path / "a", MEMBERS).read_bytes()[:300]
     for content in (b"", b"PK\x03\x04", b"\x1f\x8b", b"{}", b"\0" * 1000, gzip.compress(b"x" * 5000), cut):

@@ -61,6 +61,7 @@ CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a pa
 ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
 MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
 TRANSFER_TIME = "transfer_s"
+UNACKNOWLEDGED = "unacknowledged"  # bytes behind a hole count, so it may exceed cwnd
 NO_RECORD = "Without a record of packets, only those losses are shown that a queue probe counted, whatever their flow."
 # Whose packets a row of losses shows; the last where nothing tells.
 OWN, OTHERS, ALL = FLOWS = ("its own", "other flows", "all flows")
@@ -161,7 +162,7 @@ class OverTime(CellRecipe):
             sentences.append("Grey: IP packets of the congestion generator at the source.")
         if len(cells) > 1:
             has_threshold = any(len(history.series["ssthresh"][0]) for history in histories)
-            sentences.append(f"Thin: flight{'; dotted: ssthresh' if has_threshold else ''}.")
+            sentences.append(f"Thin: {UNACKNOWLEDGED}{'; dotted: ssthresh' if has_threshold else ''}.")
         if any(history.has(ROUND_TRIP) and not history.is_round_trip_smoothed for history in histories):
             sentences.append("Round trips: single samples of packets at the source.")
         if rates := sorted({history.link_bps for history in histories if history.link_bps}):
@@ -395,7 +396,8 @@ def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alo
             ("ssthresh", COLOURS[2], 1.2, ":", None),
         ):
             series = history.series[name]
-            its = (name if len(series[0]) else None) if is_alone else label if name == "cwnd" else None
+            alone_label = UNACKNOWLEDGED if name == "flight" else name
+            its = (alone_label if len(series[0]) else None) if is_alone else label if name == "cwnd" else None
             shade = alone if is_alone else own
             axes.plot(*series, color=shade, linewidth=width, linestyle=style, alpha=alpha, label=its)
     elif panel == ROUND_TRIP and not history.is_round_trip_smoothed:
