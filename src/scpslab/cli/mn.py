@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +25,8 @@ from scpslab.engine.base import Interrupted
 from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
-from scpslab.plan.mininet import Described, MininetScript, Test
+from scpslab.plan.mininet import MOST_FILE_BYTES, MOST_FILES, Described, MininetScript, ScriptFile, Test
+from scpslab.plan.packs import EXPECTED, wanted
 from scpslab.plan.values import LONGEST_LABEL, LONGEST_TEXT
 from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
@@ -32,6 +36,8 @@ GUESTS = {name: engine for name, engine in ENGINES.items() if not engine.reach}
 ENGINE = engine_choice(GUESTS, "Engine to run it in (on the wall clock, CLI(net) is at your terminal)")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
+# Of the files beside a script.
+MOST_LOOKED_AT = 2000
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
 
@@ -40,11 +46,17 @@ def mn(
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
     ],
+    arguments: Annotated[
+        list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", help="The script's own, after --.")
+    ] = None,
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
+    packages: Annotated[
+        str, typer.Option(help="What nodes have besides, with commas: iptables,pypi:numpy==2.3.4")
+    ] = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
@@ -68,28 +80,35 @@ def mn(
             f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. "
             "Correct the option."
         )
+    code = _text(script)
     asked = MininetScript(
         file=names.file_label(script.name),
-        code=_text(script),
+        code=code,
         topo=topo,
         test=TESTS[test],
         commands=_text(commands),
         described="",
+        arguments=tuple(arguments or ()),
+        files=_beside(script, code),
     )
+    layers = tuple(filter(None, packages.split(",")))
+    if wrong := [name for name in layers if wanted(name) is None]:
+        raise UsageError(f"--packages: found {names.shown(wrong[0])}; expected {EXPECTED}. Correct the option.")
     runner = GUESTS[engine]()
     notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
         try:
-            runner.prepare(notes, [plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S)])
+            first = plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S, packages=layers)
+            runner.prepare(notes, [first])
             notes.settle()
-            described = _described(runner, asked, seed, folder / "first")
+            described = _described(runner, CellRun(first, folder / "first"), asked.file)
             for note in described.notes:
                 warn(note)
-            planned = replace(asked, described=described.digest)
+            again = partial(plan_of, described, replace(asked, described=described.digest), seed, packages=layers)
             if runner.interactive:
-                failed = _interact(runner, plan_of(described, planned, seed, LONGEST_S, "mininet"), folder / "second")
+                failed = _interact(runner, again(LONGEST_S, "mininet"), folder / "second")
             else:
-                failed = _run(runner, CellRun(plan_of(described, planned, seed, wall_s), folder / "second"), asked.file)
+                failed = _run(runner, CellRun(again(wall_s), folder / "second"), asked.file)
         finally:
             runner.close()
         if keep:
@@ -112,31 +131,63 @@ def _text(path: Path | None) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:
+def _beside(script: Path, code: str) -> tuple[ScriptFile, ...]:
+    """The files beside a script and below its folder, which come along; of too many, those that it names."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(script.parent):
+        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
+        paths = (Path(place, name) for name in sorted(files) if not name.startswith("."))
+        found += [path for path in paths if not path.is_symlink() and path.is_file() and not path.samefile(script)]
+        if len(found) > MOST_LOOKED_AT:
+            break
+    chosen = found if _fit(found) else [path for path in found if path.name in code or f"import {path.stem}" in code]
+    while chosen and not _fit(chosen):
+        chosen.remove(max(chosen, key=lambda path: path.stat().st_size))
+    if left := [path for path in found if path not in chosen]:
+        shown = ", ".join(names.shown(path.name) for path in left[:3])
+        warn(
+            f"{len(left)} of the {len(found)} files beside {script.name} do not come along ({shown}); expected at most "
+            f"{MOST_FILES} files and {MOST_FILE_BYTES >> 20} MiB together. Put the script into a folder of its own"
+        )
+    return tuple(
+        ScriptFile(
+            path=path.relative_to(script.parent).as_posix(),
+            executable=os.access(path, os.X_OK),
+            content=base64.b64encode(path.read_bytes()).decode(),
+        )
+        for path in chosen
+    )
+
+
+def _fit(files: list[Path]) -> bool:
+    return len(files) <= MOST_FILES and sum(path.stat().st_size for path in files) <= MOST_FILE_BYTES
+
+
+def _described(runner: Engine, cell: CellRun, file: str) -> Described:
     """The network that a script describes in its first run.
 
     Raises:
         ScenarioError: it describes none.
     """
-    status = runner.run(CellRun(plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S), folder))
-    path = folder / "network.json"
+    status = runner.run(cell)
+    path = cell.folder / "network.json"
     if not path.is_file():
         reason = f" ({status.reason})" if status.reason else ""
         # Whatever the script or its guest said is more than is known here.
-        if _say(folder):
+        if _say(cell.folder):
             raise ScenarioError(
-                f"{asked.file}: found an end before there was a network{reason}; expected a network. "
+                f"{file}: found an end before there was a network{reason}; expected a network. "
                 "Correct what is said above."
             )
         raise ScenarioError(
-            f"{asked.file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
+            f"{file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
         )
-    with path.open("rb") as file:
-        content = file.read(LARGEST_NETWORK_BYTES + 1)
+    with path.open("rb") as text:
+        content = text.read(LARGEST_NETWORK_BYTES + 1)
     try:
         return Described.read(strict_json.loads(content))
     except ValueError as error:
-        raise ScenarioError(f"{asked.file}: the network: {error}. Correct the script.") from error
+        raise ScenarioError(f"{file}: the network: {error}. Correct the script.") from error
 
 
 def _run(runner: Engine, cell: CellRun, file: str) -> bool:

@@ -5,6 +5,7 @@ A plan's events do it, which also run commands in nodes at their times; or a per
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import signal
@@ -13,12 +14,14 @@ import subprocess
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 from scpslab.core import units
 from scpslab.core.names import file_name
 from scpslab.lab.context import Context
-from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.disciplines import DISCIPLINES, NETEM_LIMIT
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.packets import LAB
 from scpslab.lab.records import Records
@@ -30,8 +33,19 @@ from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
-# Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
+# Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes; and of an entry.
 WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
+DROP_OFFSET, DROP_COUNT, DROP_AT, LISTED_PACKETS = 4, 5, 29, 30
+LIMIT_BYTES, LIMIT_PACKETS, LAST_DEPARTURE, HEAD, TAIL, BACKLOG, QUEUE_PACKETS, QUEUE_BYTES = (
+    2,
+    3,
+    15,
+    16,
+    17,
+    18,
+    22,
+    23,
+)
 
 
 class ChangeError(ValueError):
@@ -47,12 +61,25 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
     return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, NEVER_BITS)) for _ in range(GAPS_KEPT)))
 
 
+@dataclass(frozen=True)
+class Shape:
+    """The numbers of a direction that Mininet gives it all at once."""
+
+    rate_bps: int
+    limit_packets: int
+    delay_ns: int
+    jitter_ns: int
+    loss: float
+
+
 class LinkChanges:
     """Changes of the links of a network whose stages keep room for them."""
 
     def __init__(self, network: LabNetwork, settled: Settled) -> None:
         self.network, self.stages, self.settled = network, network.stages, settled
         self.now = {(d.link, d.name): _first(d, settled.errors(d)) for d in network.directions}
+        # Stage 2 of directions that have been renewed.
+        self.delays: dict[DirectionStages, str] = {}
 
     def direction(self, link: str, name: str) -> DirectionStages:
         """A direction. Raises ChangeError."""
@@ -133,12 +160,82 @@ class LinkChanges:
             )
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
-        name, place = self.network.names[direction.entering], self.network.places[direction.entering]
-        where = [] if self.network.pid(place) is None else ["-n", place]
         serialiser = DISCIPLINES[queue.discipline].root(rate_bps, direction.plan.overhead_bytes, queue)
-        words = ["qdisc", "change", "dev", name, "root", "handle", "1:", *serialiser.split()]
-        subprocess.run(["tc", *where, *words], check=True, capture_output=True)
+        self._tc(direction.entering, f"qdisc change DEV root handle 1: {serialiser}")
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
+
+    def _tc(self, index: int, command: str) -> str:
+        place, name = self.network.places[index], self.network.names[index]
+        where = [] if self.network.pid(place) is None else ["-n", place]
+        argv = ["tc", *where, *command.replace("DEV", f"dev {name}").split()]
+        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    def renew(self, direction: DirectionStages, shape: Shape, seed: str) -> None:
+        """Gives a direction that has every stage other numbers: what waits in its queue is lost, as where Mininet does
+        so, and what is on its way arrives when it would have.
+
+        Raises:
+            ChangeError: the direction cannot have them.
+        """
+        plan, index, follows = direction.plan, direction.entering, self.stages.followed(direction)
+        if shape.limit_packets > follows or direction.relay is None or plan.queue is None:
+            raise ChangeError(f"max_queue_size={shape.limit_packets}; expected at most {follows} packets")
+        if shape.jitter_ns > shape.delay_ns:
+            raise ChangeError("a jitter above the delay; expected at most the delay")
+        entries, at = self.stages.entries, slot_of(index) * self.stages.entries.stride
+
+        def put(word: int, value: int) -> None:
+            entries.memory[at + 8 * word : at + 8 * word + 8] = struct.pack("=Q", value)
+
+        def now(word: int) -> int:
+            return int(struct.unpack_from("=Q", entries.memory, at + 8 * word)[0])
+
+        # Meanwhile nothing enters.
+        put(LIMIT_BYTES, 1)
+        serialiser = DISCIPLINES[plan.queue.discipline].root(shape.rate_bps, plan.overhead_bytes, plan.queue)
+        waiting = json.loads(self._tc(index, "-s -j qdisc show DEV root"))[0]
+        self._tc(index, "qdisc del DEV root")
+        self._tc(index, f"qdisc add DEV root handle 1: {serialiser}")
+        put(QUEUE_PACKETS, now(QUEUE_PACKETS) + waiting["qlen"])
+        put(QUEUE_BYTES, now(QUEUE_BYTES) + waiting["backlog"])
+        put(HEAD, now(TAIL))
+        for word, value in ((LAST_DEPARTURE, 0), (BACKLOG, 0), (LIMIT_PACKETS, shape.limit_packets)):
+            put(word, value)
+        entries.write(slot_of(index), struct.pack("=Q", shape.rate_bps // 8))
+        drawn = random.Random(seed).getrandbits(48)  # noqa: S311  # a channel, no secret
+        jitter = f" {shape.jitter_ns}ns seed {drawn}" if shape.jitter_ns else ""
+        order = "" if shape.jitter_ns else f" rate {ORDER_RATE}"
+        self.delays[direction] = f"netem limit {NETEM_LIMIT} delay {shape.delay_ns}ns{jitter}{order}"
+        self.network.change_delay(direction, self.delays[direction])
+        self._lose(direction, shape.loss, seed)
+        put(LIMIT_BYTES, 0)
+        self.now[direction.link, direction.name] |= {"rate": shape.rate_bps, "delay": shape.delay_ns}
+
+    def restore(self, direction: DirectionStages) -> None:
+        """Sets queue and delay of a direction as the lab had them: Open vSwitch takes them off all ports of a bridge
+        whose settings somebody changes.
+        """
+        plan, now = direction.plan, self.now[direction.link, direction.name]
+        if plan.rate_bps and plan.queue:
+            serialiser = DISCIPLINES[plan.queue.discipline].root(int(now["rate"]), plan.overhead_bytes, plan.queue)
+            self._tc(direction.entering, f"qdisc replace DEV root handle 1: {serialiser}")
+        if direction.relay is not None:
+            options = self.delays.get(direction) or self.settled.delay_options(direction, plan.delay_ns)
+            self._tc(direction.relay, f"qdisc replace DEV root handle 2: {options}")
+
+    def _lose(self, direction: DirectionStages, loss: float, seed: str) -> None:
+        """Lets packets from now on be lost with a probability: the list of those to lose begins anew."""
+        at = slot_of(direction.arriving) * self.stages.arrivals.stride
+
+        def word(number: int) -> int:
+            return int(struct.unpack_from("=Q", self.stages.arrivals.memory, at + 8 * number)[0])
+
+        first, so_far = word(DROP_OFFSET), word(LISTED_PACKETS)
+        lost = list(accumulate(draw_gaps(min(loss, 1 - 1e-12), seed), initial=so_far))[1:] or [NEVER_BITS]
+        self._put(direction, DROP_COUNT, 0)
+        self.stages.arrays["drop_list"].write(first, array("Q", (min(number, NEVER_BITS) for number in lost)).tobytes())
+        self._put(direction, DROP_AT, 0)
+        self._put(direction, DROP_COUNT, len(lost))
 
     def _state(self, direction: DirectionStages, is_down: bool) -> None:
         room = self.settled.room[direction.arriving]
