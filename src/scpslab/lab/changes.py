@@ -14,12 +14,12 @@ import subprocess
 from array import array
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
 from scpslab.core import units
 from scpslab.core.names import file_name
+from scpslab.lab.bpf import ArrayMap
 from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES, NETEM_LIMIT
 from scpslab.lab.network import LabNetwork
@@ -33,6 +33,7 @@ from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
+ALMOST_ALL = 1 - 1e-12
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes; and of an entry.
 WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
 DROP_OFFSET, DROP_COUNT, DROP_AT, LISTED_PACKETS = 4, 5, 29, 30
@@ -61,15 +62,10 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
     return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, NEVER_BITS)) for _ in range(GAPS_KEPT)))
 
 
-@dataclass(frozen=True)
-class Shape:
-    """The numbers of a direction that Mininet gives it all at once."""
-
-    rate_bps: int
-    limit_packets: int
-    delay_ns: int
-    jitter_ns: int
-    loss: float
+def _words(states: ArrayMap, index: int) -> memoryview:
+    """What the programs have of an interface, in words of 8 bytes."""
+    at = slot_of(index) * states.stride
+    return memoryview(states.memory)[at : at + states.stride].cast("Q")
 
 
 class LinkChanges:
@@ -170,7 +166,17 @@ class LinkChanges:
         argv = ["tc", *where, *command.replace("DEV", f"dev {name}").split()]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
-    def renew(self, direction: DirectionStages, shape: Shape, seed: str) -> None:
+    def renew(  # what Mininet gives an interface all at once
+        self,
+        direction: DirectionStages,
+        seed: str,
+        *,
+        rate_bps: int,
+        limit_packets: int,
+        delay_ns: int,
+        jitter_ns: int,
+        loss: float,
+    ) -> None:
         """Gives a direction that has every stage other numbers: what waits in its queue is lost, as where Mininet does
         so, and what is on its way arrives when it would have.
 
@@ -178,38 +184,32 @@ class LinkChanges:
             ChangeError: the direction cannot have them.
         """
         plan, index, follows = direction.plan, direction.entering, self.stages.followed(direction)
-        if shape.limit_packets > follows or direction.relay is None or plan.queue is None:
-            raise ChangeError(f"max_queue_size={shape.limit_packets}; expected at most {follows} packets")
-        if shape.jitter_ns > shape.delay_ns:
-            raise ChangeError("a jitter above the delay; expected at most the delay")
-        entries, at = self.stages.entries, slot_of(index) * self.stages.entries.stride
-
-        def put(word: int, value: int) -> None:
-            entries.memory[at + 8 * word : at + 8 * word + 8] = struct.pack("=Q", value)
-
-        def now(word: int) -> int:
-            return int(struct.unpack_from("=Q", entries.memory, at + 8 * word)[0])
-
+        assert plan.queue is not None
+        if limit_packets > follows or jitter_ns > delay_ns:
+            found = f"{limit_packets} packets" if limit_packets > follows else "a jitter above the delay"
+            raise ChangeError(f"{found}; at most {follows} packets and the delay are possible")
+        entry = _words(self.stages.entries, index)
         # Meanwhile nothing enters.
-        put(LIMIT_BYTES, 1)
-        serialiser = DISCIPLINES[plan.queue.discipline].root(shape.rate_bps, plan.overhead_bytes, plan.queue)
+        entry[LIMIT_BYTES] = 1
         waiting = json.loads(self._tc(index, "-s -j qdisc show DEV root"))[0]
         self._tc(index, "qdisc del DEV root")
-        self._tc(index, f"qdisc add DEV root handle 1: {serialiser}")
-        put(QUEUE_PACKETS, now(QUEUE_PACKETS) + waiting["qlen"])
-        put(QUEUE_BYTES, now(QUEUE_BYTES) + waiting["backlog"])
-        put(HEAD, now(TAIL))
-        for word, value in ((LAST_DEPARTURE, 0), (BACKLOG, 0), (LIMIT_PACKETS, shape.limit_packets)):
-            put(word, value)
-        entries.write(slot_of(index), struct.pack("=Q", shape.rate_bps // 8))
+        self.now[direction.link, direction.name] |= {"rate": rate_bps, "delay": delay_ns}
         drawn = random.Random(seed).getrandbits(48)  # noqa: S311  # a channel, no secret
-        jitter = f" {shape.jitter_ns}ns seed {drawn}" if shape.jitter_ns else ""
-        order = "" if shape.jitter_ns else f" rate {ORDER_RATE}"
-        self.delays[direction] = f"netem limit {NETEM_LIMIT} delay {shape.delay_ns}ns{jitter}{order}"
-        self.network.change_delay(direction, self.delays[direction])
-        self._lose(direction, shape.loss, seed)
-        put(LIMIT_BYTES, 0)
-        self.now[direction.link, direction.name] |= {"rate": shape.rate_bps, "delay": shape.delay_ns}
+        order = f" {jitter_ns}ns seed {drawn}" if jitter_ns else f" rate {ORDER_RATE}"
+        self.delays[direction] = f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{order}"
+        self.restore(direction)
+        entry[QUEUE_PACKETS] += waiting["qlen"]
+        entry[QUEUE_BYTES] += waiting["backlog"]
+        entry[0], entry[LIMIT_PACKETS], entry[HEAD] = rate_bps // 8, limit_packets, entry[TAIL]
+        entry[LAST_DEPARTURE] = entry[BACKLOG] = 0
+        # The list of packets to lose begins anew.
+        arrival = _words(self.stages.arrivals, direction.arriving)
+        gaps = draw_gaps(min(loss, ALMOST_ALL), seed)
+        lost = [min(one, NEVER_BITS) for one in accumulate(gaps, initial=arrival[LISTED_PACKETS])][1:] or [NEVER_BITS]
+        arrival[DROP_COUNT] = arrival[DROP_AT] = 0
+        self.stages.arrays["drop_list"].write(arrival[DROP_OFFSET], array("Q", lost).tobytes())
+        arrival[DROP_COUNT] = len(lost)
+        entry[LIMIT_BYTES] = 0
 
     def restore(self, direction: DirectionStages) -> None:
         """Sets queue and delay of a direction as the lab had them: Open vSwitch takes them off all ports of a bridge
@@ -222,20 +222,6 @@ class LinkChanges:
         if direction.relay is not None:
             options = self.delays.get(direction) or self.settled.delay_options(direction, plan.delay_ns)
             self._tc(direction.relay, f"qdisc replace DEV root handle 2: {options}")
-
-    def _lose(self, direction: DirectionStages, loss: float, seed: str) -> None:
-        """Lets packets from now on be lost with a probability: the list of those to lose begins anew."""
-        at = slot_of(direction.arriving) * self.stages.arrivals.stride
-
-        def word(number: int) -> int:
-            return int(struct.unpack_from("=Q", self.stages.arrivals.memory, at + 8 * number)[0])
-
-        first, so_far = word(DROP_OFFSET), word(LISTED_PACKETS)
-        lost = list(accumulate(draw_gaps(min(loss, 1 - 1e-12), seed), initial=so_far))[1:] or [NEVER_BITS]
-        self._put(direction, DROP_COUNT, 0)
-        self.stages.arrays["drop_list"].write(first, array("Q", (min(number, NEVER_BITS) for number in lost)).tobytes())
-        self._put(direction, DROP_AT, 0)
-        self._put(direction, DROP_COUNT, len(lost))
 
     def _state(self, direction: DirectionStages, is_down: bool) -> None:
         room = self.settled.room[direction.arriving]

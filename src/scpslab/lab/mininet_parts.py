@@ -1,7 +1,7 @@
 """What a Mininet script makes its network of: nodes, interfaces, links and controllers with Mininet's own names.
 
 In the first run they say what they are, in the second they are the lab's; a script's own classes derive from them. What
-a script does to them before the network is used is part of what the network is.
+a script does to a node or interface before the network is used happens in the second run alone.
 """
 
 from __future__ import annotations
@@ -21,16 +21,13 @@ from typing import Any
 
 import mininet.node
 from mininet.link import Intf, Link
-from mininet.node import Controller, OVSSwitch
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.core.units import LARGEST
+from scpslab.lab import changes, switches
 from scpslab.lab.cell import Prepared
-from scpslab.lab.changes import ChangeError, LinkChanges, Replaced, Shape
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import WORK
-from scpslab.lab.stages import DirectionStages
-from scpslab.lab.switches import RUN, LabIntf, bridge_number
 from scpslab.plan.mininet import MOST_NOTES, UNLIMITED_BPS, Described, MininetScript
 from scpslab.plan.schema import PlanError
 from scpslab.plan.values import LONGEST_LABEL
@@ -39,22 +36,16 @@ from scpslab.plan.values import LONGEST_LABEL
 Params = dict[str, Any]
 # The script's folder, which nodes see as well: /run and /tmp are each node's own.
 FILES = Path("/srv/mn")
-# Where shells write the names of programs that they did not find.
+# Where shells write the names of programs that they do not find: a function that bash takes from its environment.
 NOT_FOUND = FILES / ".not-found"
-# What a bash does then (its manual, "Command Search and Execution"); bash takes functions from the environment.
-HANDLER = (
-    "BASH_FUNC_command_not_found_handle%%",
-    f'() {{ echo "bash: $1: command not found" >&2; echo "$1" >>{NOT_FOUND}; return 127; }}',
-)
-# Programs that courses use and the guest does not have: the package of Debian that brings them, where it has another
-# name; or what to use instead.
+HANDLER = f'() {{ echo "bash: $1: command not found" >&2; echo "$1" >>{NOT_FOUND}; return 127; }}'
+# Packages of Debian that bring programs of courses, where they have another name.
 BRINGS = (
-    "nft:nftables nc:netcat-openbsd netcat:netcat-openbsd brctl:bridge-utils killall:psmisc vconfig:vlan "
-    "dig:bind9-dnsutils telnet:inetutils-telnet mtr:mtr-tiny ssh:openssh-client arpspoof:dsniff arping:iputils-arping "
-    "osken-manager:python3-os-ken ovs-testcontroller:openvswitch-testcontroller ovs-controller:openvswitch-testcontroller"
+    "nft:nftables nc:netcat-openbsd netcat:netcat-openbsd brctl:bridge-utils killall:psmisc vconfig:vlan mtr:mtr-tiny "
+    "dig:bind9-dnsutils telnet:inetutils-telnet ssh:openssh-client arpspoof:dsniff arping:iputils-arping "
+    "ovs-testcontroller:openvswitch-testcontroller ovs-controller:openvswitch-testcontroller"
 )
 PACKAGES = dict(pair.split(":") for pair in BRINGS.split())
-INSTEAD = {"xterm": "print(...): there is no display", "service": "the program itself", "ryu-manager": "osken-manager"}
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
@@ -71,17 +62,20 @@ NUMBERS = {
     "max_queue_size": (1, LARGEST, "a number of packets"),
 }
 LONGEST_SHOWN = 60
-BRIDGES = "switches learn addresses by themselves"
-# Words that say how Mininet does a thing.
-OF_LINKS = {"fast", "speedup", "gro", "tso", "txo", "rxo", "up", "moveIntfFn", "disable_gro"}
+# Words that say how Mininet does a thing, those of every interface, and those to say something about.
+OF_INTERFACES = ("mac", "ip", "ifconfig", "up")
+OF_LINKS = {*OF_INTERFACES, "fast", "speedup", "gro", "tso", "txo", "rxo", "moveIntfFn", "disable_gro"}
 SHAPERS, REFUSED = ("use_htb", "use_hfsc", "use_tbf"), ("enable_ecn", "enable_red")
+SHAPED = {"bw", "delay", "loss", "max_queue_size"}
 # What says that a script gives links other numbers while they run; how a class of its own configures itself does not.
 CHANGES, OWN = re.compile(r"\.config\b"), re.compile(r"super\(.*?\)\s*\.config|\.config\(\s*self")
 # Settings that a network namespace takes over from the first one when it is made (Linux 6.12, tcp_sk_init).
 TAKEN_OVER = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")
-SETTINGS = Path("/proc/sys/net/ipv4")
-# Commands after which the lab looks whether its queues are still its own, or where packets are lost uncounted.
-OF_TC, OF_LINK_STATE = re.compile(r"\btc\b"), re.compile(r"\b(tc|ifconfig|ip link|ip -\w+ link|ovs-\w+)\b")
+# What constructors of Mininet's own type into nodes.
+OF_CONSTRUCTORS = {"ifconfig lo up", "sysctl -n net.ipv4.ip_forward"}
+# Commands that may lose packets where nobody counts, and what tc says when it refuses.
+TOUCHING, OF_TC = re.compile(r"\b(tc|ifconfig|ip link|ovs-\w+|iptables|nft)\b"), re.compile(r"\btc\b")
+WRONG = re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
 TOUCHED = WORK / "touched"
 
 
@@ -90,24 +84,14 @@ def refuse(found: str, expected: str) -> SystemExit:
     return SystemExit(f"scpslab mn: found {found}; expected {expected}.")
 
 
-def other_network() -> SystemExit:
-    """The end of a script whose network is another one in its second run, or grows too late."""
-    return refuse(
-        "another network than in the first run",
-        "nodes and links that are complete before the first command, and do not depend on chance",
-    )
-
-
 def _given(name: str, value: Any) -> str:
     text = repr(value)
     return f"{name}={text[:LONGEST_SHOWN]}{'…' if len(text) > LONGEST_SHOWN else ''}"
 
 
 def settings() -> dict[str, str]:
-    """The settings of TCP and of forwarding outside of all nodes."""
-    return {path.name: path.read_text().strip() for path in SETTINGS.glob("tcp_*") if os.access(path, os.R_OK)} | {
-        "ip_forward": (SETTINGS / "ip_forward").read_text().strip()
-    }
+    """Settings outside of all nodes."""
+    return {name: Path("/proc/sys/net/ipv4", name).read_text().strip() for name in TAKEN_OVER}
 
 
 class Drawing:
@@ -116,31 +100,25 @@ class Drawing:
     cell: Prepared
     script: MininetScript
     real: Any = None
+    replaced: changes.Replaced | None = None
+    changes: changes.LinkChanges
+    begun = without_controller = False
 
     def __init__(self) -> None:
         self.nodes: dict[str, ScriptNode] = {}
         self.links: list[ScriptLink] = []
         self.notes: dict[str, None] = {}
-        # `being_made`: nodes and links, in which nothing happens meanwhile.
-        self.begun = False
-        self.being_made = self.renewals = 0
-        # Settings outside of all nodes, as they were and as the last node took them over.
-        self.settings: dict[str, str] = {}
-        self.taken: dict[str, str] = {}
-        self.replaced: Replaced | None = None
-        # Directions that tc of the script's own has changed.
-        self.theirs: set[DirectionStages] = set()
-        # Whether the script wants switches without a controller.
-        self.without_controller = False
+        self.renewals = 0
+        # Settings outside of all nodes, at first and as nodes took them over; directions that the script has changed.
+        self.at_first = self.settings = settings()
+        self.theirs: set[Any] = set()
 
     def note(self, text: str) -> None:
         """Says once what the lab does not do: in the first run with the network, later at once."""
         text = "".join(one if one.isprintable() else "?" for one in text)[:LONGEST_LABEL]
-        if text in self.notes or len(self.notes) >= MOST_NOTES:
-            return
-        self.notes[text] = None
-        if self.begun:
-            print(f"warning: {text}", file=sys.stderr, flush=True)
+        if text not in self.notes and len(self.notes) < MOST_NOTES:
+            self.notes[text] = None
+            print(f"warning: {text}" if self.begun else "", end="\n" * self.begun, file=sys.stderr, flush=True)
 
     def begin(self) -> None:
         """The network is used: the first run ends here, with its description."""
@@ -157,40 +135,38 @@ class Drawing:
             (WORK / "network.json").write_text(json.dumps(described.write()))
             os._exit(0)
         if described.digest != self.script.described:
-            raise other_network()
-        self.changes = LinkChanges(self.cell.network, self.cell.settled)
-        for link in self.links:
-            link.begin()
+            self.other()
         # The prompt, and whatever asks the lab for a node, gets the script's.
         for nodes_of_lab in (self.real.hosts, self.real.switches):
             nodes_of_lab[:] = [self.nodes.get(node.name, node) for node in nodes_of_lab]
         self.real.nameToNode |= self.nodes
-        self.replaced = Replaced(self.cell.network)
+        self.changes = changes.LinkChanges(self.cell.network, self.cell.settled)
+        for end in (end for link in self.links if link.changes for end in link.ends):
+            self.renew(end, end.shape())
+        self.replaced = changes.Replaced(self.cell.network)
+
+    def other(self) -> None:
+        """Ends a script whose network is another one in its second run, or grows too late."""
+        raise refuse(
+            "another network than in the first run",
+            "nodes and links that are complete before the first command, and do not depend on chance",
+        )
 
     def renew(self, intf: ScriptIntf, shape: JsonObject) -> None:
         """Gives what an interface sends other numbers."""
         number, end = next((at, link.ends.index(intf)) for at, link in enumerate(self.links) if intf in link.ends)
+        if not self.links[number].changes:
+            raise refuse(f"a change of {intf.name}", "a call .config(...) that stands in the script's text")
         plan = self.cell.plan.network.links[number]
         direction = self.changes.direction(plan.name, plan.directions[end].name)
         self.renewals += 1
         seed = f"{self.cell.plan.cell.kernel_seed} {intf.name} {self.renewals}"
-        numbers = {**shape, "rate_bps": shape["rate_bps"] or UNLIMITED_BPS}
-        if not self.links[number].changes:
-            raise refuse(
-                f"{intf.name}.config({', '.join(shape)})", "a call .config(...) that stands in the script's text"
-            )
         try:
-            self.changes.renew(direction, Shape(**numbers), seed)  # type: ignore[arg-type]  # its numbers
-        except ChangeError as error:
+            self.changes.renew(direction, seed, **shape | {"rate_bps": shape["rate_bps"] or UNLIMITED_BPS})  # type: ignore[arg-type]
+        except changes.ChangeError as error:
             raise refuse(f"{intf.name}: {error}", "what the link can be") from error
         if self.replaced:
             self.replaced.lab_has_changed(direction)
-
-    def taken_over(self) -> dict[str, str]:
-        """What the script has set outside of all nodes and a node takes over that is made now."""
-        now = settings()
-        self.taken |= {one: now[one] for one in TAKEN_OVER if now[one] != self.settings[one]}
-        return {f"net.ipv4.{one}": value for one, value in self.taken.items()}
 
     def restore(self) -> None:
         """Sets what Open vSwitch has taken off ports when settings of a bridge changed."""
@@ -199,23 +175,17 @@ class Drawing:
 
     def look(self) -> None:
         """Says what the script has changed, or asked for, that is not as it may believe."""
-        if not self.replaced:
-            return
         with suppress(FileNotFoundError):
-            names = NOT_FOUND.read_text().split()
-            NOT_FOUND.unlink()
-            for name in names:
+            for name in NOT_FOUND.read_text().split():
                 self.missing(name)
-        for direction, interface in self.replaced.directions().items():
-            TOUCHED.touch()
+            NOT_FOUND.unlink()
+        for direction, interface in self.replaced.directions().items() if self.replaced else ():
             self.theirs.add(direction)
             self.note(
                 f"{direction.link} {direction.name}: tc has changed {interface}: rate, queue and delay of the link are "
                 "what tc has made of them; intf.config(...) changes a link here"
             )
-        before = self.settings | self.taken
-        changed = {name for name, value in settings().items() if value != before.get(name, value)}
-        for name in sorted(changed):
+        for name in [name for name, value in settings().items() if value != self.settings.get(name, value)]:
             self.note(
                 f"sysctl net.ipv4.{name}: changed outside of all nodes; as in Mininet it does not hold in hosts that "
                 f"are there already. Use host.cmd('sysctl -w net.ipv4.{name}=...')"
@@ -224,134 +194,108 @@ class Drawing:
     def missing(self, name: str) -> None:
         """Says what to use in place of a program that is not there."""
         package = PACKAGES.get(name, name)
-        use = INSTEAD.get(name) or f"scpslab mn --packages {package}, or the package of Debian that has it"
-        self.note(f"{name}: the guest has no such program; use {use}")
+        self.note(f"{name}: the guest has no such program; use --packages {package}, or the package that has it")
 
 
 NET = Drawing()
+
+
+def _once(name: str) -> property:
+    """An attribute that is there once the network is used; `stdout` brings the node's shell."""
+
+    def get(node: Any) -> Any:
+        if node.__dict__.get(name) is None:
+            NET.begin()
+            if name == "stdout":
+                node.open_shell()
+        return node.__dict__.get(name)
+
+    return property(get, lambda node, value: node.__dict__.update({name: value}))
 
 
 class ScriptNode(LabNode):
     """`Node`, `Host`, and what a script derives from them."""
 
     kind = "host"
-    _pid: Any = None
-    _stdout: Any = None
+    pid, stdout = _once("pid"), _once("stdout")
 
     def __init__(self, name: str, *words: Any, **params: Any) -> None:
         if name in NET.nodes:
             raise refuse(f"a second node {name}", "a name of its own for each node")
-        if self.kind and NET.real is not None and name not in NET.real.nameToNode:
-            raise other_network()
         self.said = dict(params)
-        if self.kind == "host" and params.get("inNamespace") is False:
-            NET.note(f"inNamespace=False of {name}: it has a network of its own, as every node here")
-            params["inNamespace"] = True
-        if self.kind == "host" and type(self).config is not ScriptNode.config:
-            self.kind = "router"
+        if self.kind == "host":
+            if params.pop("inNamespace", True) is False:
+                NET.note(f"inNamespace=False of {name}: it has a network of its own, as every node here")
+            if params.pop("privateDirs", None):
+                NET.note(
+                    "privateDirs: ignored; /tmp, /run, /etc and /var are each node's own, other folders are shared"
+                )
+            self.kind = "host" if type(self).config is ScriptNode.config else "router"
         if self.kind:
             NET.nodes[name] = self
-        NET.being_made += 1
         super().__init__(name, *words, **params)
-        NET.being_made -= 1
-
-    @property
-    def pid(self) -> Any:
-        """The node's first process."""
-        if self._pid is None and not NET.being_made:
-            NET.begin()
-        return self._pid
-
-    @pid.setter
-    def pid(self, value: Any) -> None:
-        self._pid = value
-
-    @property
-    def stdout(self) -> Any:
-        """What the node's shell prints; there is a shell from now on."""
-        if self._stdout is None:
-            self._open_shell()
-        return self._stdout
-
-    @stdout.setter
-    def stdout(self, value: Any) -> None:
-        self._stdout = value
 
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Takes over the lab's node."""
-        self.prefix: list[str] = []
-        if NET.real is None:
-            return
-        self._pid = os.getpid()
-        if self.inNamespace:
-            real = NET.real.nameToNode[self.name]
-            self._pid, self.prefix = real.pid, list(real.prefix)
+        self.prefix: list[str] = ["env", "-C", str(FILES)]
+        if NET.real is not None and self.inNamespace:
+            real = NET.real.nameToNode.get(self.name) or NET.other()
+            self.pid, self.prefix = real.pid, [*real.prefix, *self.prefix]
             # A router of the lab forwards; one of the script's forwards when the script says so.
-            self.sysctls({"net.ipv4.ip_forward": "0"} if self.kind == "router" else {})
-            self.sysctls(NET.taken_over())
-        self.prefix += ["env", "-C", str(FILES)]
-
-    def _open_shell(self) -> None:
-        if not NET.being_made:
-            NET.begin()
-        super()._open_shell()
-
-    def mountPrivateDirs(self) -> None:  # Mininet's name
-        """Nobody mounts in a node."""
-        if self.privateDirs:
-            NET.note(
-                "privateDirs: ignored; /tmp, /run, /etc and /var are each node's own, whatever else all nodes share"
-            )
-
-    unmountPrivateDirs = mountPrivateDirs  # noqa: N815  # Mininet's name
+            now, before = settings(), NET.settings
+            taken = {name: now[name] for name in TAKEN_OVER if now[name] != NET.at_first[name]}
+            NET.settings = before | taken
+            own = {"ip_forward": "0"} if self.kind == "router" else {}
+            self.sysctls({f"net.ipv4.{name}": value for name, value in (own | taken).items()})
+        elif NET.real is not None:
+            self.pid = os.getpid()
 
     def described(self) -> JsonObject:
         """The node as it is described."""
         gateway = re.search(r"\d+\.\d+\.\d+\.\d+", str(self.said.get("defaultRoute") or ""))
         return {"name": self.name, "kind": self.kind, "gateway": gateway and gateway[0]}
 
-    def config(self, mac: Any = None, ip: Any = None, defaultRoute: Any = None, **_params: Any) -> Params:  # noqa: N803
-        """Configures what the lab has not: a class of the script's own may ask for other addresses than the node's."""
-        asked = {"mac": mac, "ip": ip, "defaultRoute": defaultRoute}
-        found: Params = {}
-        for name, method in (("mac", "setMAC"), ("ip", "setIP"), ("defaultRoute", "setDefaultRoute")):
-            if asked[name] != self.said.get(name):
-                self.setParam(found, method, **{name: asked[name]})
-        return found
+    config = mininet.node.Node.config
 
     def configDefault(self, **more: Any) -> None:  # Mininet's name
-        """Nothing happens in a node before the network is up."""
-        if NET.real is not None:
+        """What a class of the script's own does happens on the network that is up; else nothing is left to do there."""
+        if NET.real is None:
+            self.params.update(more)
+            mininet.node.Node.config(self, **self.params)
+        elif self.kind == "router":
             super().configDefault(**more)
 
     def setDefaultRoute(self, intf: Any = None) -> None:  # Mininet's name
-        """As in Mininet, on the network that is up."""
-        if NET.real is not None:
-            super().setDefaultRoute(intf)
+        """As in Mininet."""
+        self.before(f"ip route del default; ip route add default {intf if ' ' in str(intf) else f'dev {intf}'}")
+
+    def before(self, *words: Any) -> Any:
+        """A command that makes the network, and does not use it."""
+        return super().cmd(*words) if NET.real is not None else ""
 
     def cmd(self, *words: Any, **options: Any) -> Any:
         """Types a command into the node's shell; what it changes beside the lab is said."""
-        # Mininet's switches ask for what there is.
-        if NET.being_made and (NET.real is None or words[:2] == ("ifconfig", "lo")):
-            return ""
-        said = super().cmd(*words, **options)
         text = " ".join(map(str, words))
-        if OF_LINK_STATE.search(text):
+        if text in OF_CONSTRUCTORS:
+            return ""
+        NET.begin()
+        said = super().cmd(*words, **options)
+        if TOUCHING.search(text):
             TOUCHED.touch()
         if "ovs-vsctl" in text:
             NET.restore()
         if OF_TC.search(text) or NOT_FOUND.exists():
             NET.look()
-        if OF_TC.search(text) and (wrong := re.search(r"(Error|RTNETLINK|Cannot|What is).*", str(said))):
+        if OF_TC.search(text) and (wrong := WRONG.search(str(said))):
             NET.note(f"{self.name}: tc has not done {text!r}: {wrong[0].strip()}")
         return said
 
     def popen(self, *words: Any, **options: Any) -> subprocess.Popen[bytes]:
         """Starts a program inside the node."""
         NET.begin()
-        first = words[0] if isinstance(words[0], list) else str(words[0]).split()
-        if not options.get("shell") and shutil.which(str(first[0])) is None and "/" not in str(first[0]):
-            NET.missing(str(first[0]))
+        first = str((words[0] if isinstance(words[0], list) else str(words[0]).split())[0])
+        if not options.get("shell") and shutil.which(first) is None:
+            NET.missing(first)
         process = super().popen(*words, **options)
         STARTED[process.pid] = bool(self.inNamespace)
         return process
@@ -362,88 +306,46 @@ class ScriptNode(LabNode):
 
 
 class ScriptHost(ScriptNode):
-    """`Host`."""
+    """`Host`; and `CPULimitedHost`, without limits."""
+
+    setCPUFrac = setCPUs = lambda *_words, **_params: None  # noqa: N815  # Mininet's names
 
 
-class ScriptLimitedHost(ScriptHost):
-    """`CPULimitedHost`, without limits."""
-
-    def __init__(self, name: str, *words: Any, **params: Any) -> None:
-        NET.note("CPULimitedHost, cpu: ignored; computing takes no virtual time")
-        super().__init__(name, *words, **params)
-
-    def setCPUFrac(self, *_words: Any, **_params: Any) -> None:  # Mininet's name
-        """Ignored."""
-
-    setCPUs = setCPUFrac  # noqa: N815  # Mininet's name
-
-
-class ScriptSwitch(ScriptNode, OVSSwitch):  # type: ignore[misc]  # Mininet has no types
-    """Any switch: a bridge of Open vSwitch."""
+class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  # Mininet has no types
+    """Any switch: a bridge of Open vSwitch, which is there before the script."""
 
     kind = "switch"
     OVSVersion = "3.0"
-
-    @classmethod
-    def setup(cls) -> None:
-        """Open vSwitch is there when it is needed."""
+    setup = classmethod(lambda _cls: None)
+    batchStartup = classmethod(lambda _cls, switches, **_options: switches)  # noqa: N815  # Mininet's name
 
     def defaultDpid(self, dpid: str | None = None) -> str:  # Mininet's name
         """As Mininet's, and a number for a name without one."""
-        return str(super().defaultDpid(dpid)) if dpid else bridge_number(self.name) or f"{1000 + len(NET.nodes):016x}"
+        own = switches.bridge_number(self.name) or f"{1000 + len(NET.nodes):016x}"
+        return str(super().defaultDpid(dpid)) if dpid else own
 
     def start(self, controllers: list[Any]) -> None:
-        """Gives the bridge its numbers, and the controllers that are there."""
+        """Gives the bridge what is not as it is by itself, and the controllers that are there."""
         NET.begin()
-        driving = [controller for controller in controllers if controller.drives()]
-        is_alone = not controllers and (NET.without_controller or "failMode" in self.said)
-        self.mode = self.failMode if driving or is_alone else "standalone"
-        if self.mode == "secure" and not driving:
+        driving = [one for one in controllers if one.drives()]
+        if not driving and (controllers or not (NET.without_controller or "failMode" in self.said)):
+            self.failMode = "standalone"
+        elif not driving and self.failMode == "secure":
             NET.note(
                 f"{self.name}: no controller and failMode='secure': as in Mininet, packets pass by rules of ovs-ofctl "
                 "only; OVSBridge, or failMode='standalone', learns addresses by itself"
             )
-        words: list[str] = []
-        if self.mode == "secure" or self.dpid != bridge_number(self.name) or self.protocols:
-            words += ["--", "set", "bridge", self.name, f"fail_mode={self.mode}"]
-            words += [
-                f"other_config:datapath-id={self.dpid}",
-                *([f"protocols={self.protocols}"] if self.protocols else []),
-            ]
+        self.batch, words = False, []
+        if self.failMode == "secure" or self.dpid != switches.bridge_number(self.name) or self.protocols:
+            words += ["set", "bridge", self.name, f"fail_mode={self.failMode}", f"other_config:datapath-id={self.dpid}"]
+            words += [f"protocols={self.protocols}"] if self.protocols else []
         for intf, port in self.ports.items():
             if port and not intf.name.endswith(f"-eth{port}"):
                 words += ["--", "set", "interface", intf.name, f"ofport_request={port}"]
         if driving:
             words += ["--", "set-controller", self.name, *(f"{one.protocol}:{one.IP()}:{one.port}" for one in driving)]
-        if words:
-            vsctl = ["ovs-vsctl", f"--db=unix:{RUN}/db.sock", *words]
-            done = subprocess.run(vsctl, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise refuse(f"{self.name}: {done.stderr.strip()}", "what Open vSwitch can be")
-            NET.restore()
-
-    @classmethod
-    def batchStartup(cls, switches: Any, **_options: Any) -> Any:  # Mininet's name
-        """They have started."""
-        return switches
-
-    def connected(self) -> bool:
-        """Whether the switch forwards."""
-        return getattr(self, "mode", "standalone") == "standalone" or bool(super().connected())
-
-    def vsctl(self, *words: Any, **options: Any) -> Any:
-        """Runs ovs-vsctl."""
-        return self.cmd("ovs-vsctl", *words, **options)
-
-    def attach(self, intf: Any) -> None:
-        """Refused: ports are there from the beginning."""
-        raise refuse(f"{self.name}.attach({intf})", "links that are complete before the first command")
-
-    detach = attach
-
-    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803  # Mininet's name
-        """Takes the bridge away, as Mininet does."""
-        self.cmd("ovs-vsctl --if-exists del-br", self.name)
+        if words and (said := self.cmd("ovs-vsctl --", *words)):
+            raise refuse(f"{self.name}: {said.strip()}", "what Open vSwitch can be")
 
 
 class ScriptBridge(ScriptSwitch):
@@ -453,20 +355,18 @@ class ScriptBridge(ScriptSwitch):
         super().__init__(*words, **params | {"failMode": "standalone"})
 
 
-class ScriptController(ScriptNode, Controller):  # type: ignore[misc]  # Mininet has no types
+class ScriptController(ScriptNode, mininet.node.Controller):  # type: ignore[misc]  # Mininet has no types
     """A controller: it drives switches if its program is there, else they learn by themselves."""
 
     kind = ""
+    checkListening = mininet.node.Node.checkSetup  # noqa: N815  # Mininet's name; nobody else listens
 
     def drives(self) -> bool:
-        """Whether the program that `start` runs is there."""
+        """Whether its program is there."""
         return shutil.which(self.command.split()[0]) is not None
 
-    def checkListening(self) -> None:  # Mininet's name
-        """Nobody else listens."""
-
     def start(self) -> None:
-        """Starts the program, if there is one."""
+        """Starts the program, if there is one; what is Mininet's default does what the bridges do."""
         NET.begin()
         if self.drives():
             super().start()
@@ -477,48 +377,62 @@ class ScriptController(ScriptNode, Controller):  # type: ignore[misc]  # Mininet
 class ScriptRemote(ScriptController):
     """`RemoteController`: a program that the script starts by itself."""
 
+    start = stop = lambda *_words, **_params: None
+
     def __init__(self, name: str, ip: str = "127.0.0.1", port: int | None = None, **params: Any) -> None:
         super().__init__(name, ip=ip, port=port or 6653, **params)
-        self.ports_to_try = (port,) if port else (6653, 6633)
+        self.tried = (port,) if port else (6653, 6633)
 
     def drives(self) -> bool:
         """Whether somebody listens."""
-        for port in self.ports_to_try:
+        for port in self.tried:
             with suppress(OSError), socket.create_connection((self.ip, port), 1.0):
                 self.port = port
                 return True
         NET.note(
-            f"{self.name}: nobody listened at {self.ip}:{self.port} when the switches started, so {BRIDGES}; start the "
-            "controller's program in the script, and before the switches"
+            f"{self.name}: nobody listened at {self.ip}:{self.port} when the switches started, so they learn by "
+            "themselves; start the controller's program in the script, and before the switches"
         )
         return False
 
-    def start(self) -> None:
-        """The script has started it."""
 
-    def stop(self, *_words: Any, **_params: Any) -> None:
-        """The script ends it."""
-
-
-class ScriptIntf(LabIntf):
+class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
     """`Intf`: an interface of the lab's, once there is one."""
 
     shaped = False
 
-    def __init__(self, name: str, *words: Any, **params: Any) -> None:
+    def __init__(self, name: str, node: Any = None, **params: Any) -> None:
         self.words: Params = {}
-        self.address: str | None = None
-        Intf.__init__(self, name, *words, **{"moveIntfFn": _stays, **params})
+        self.made_as, self.asked = name, params.get("mac")
+        super().__init__(name, node=node, **{"moveIntfFn": lambda *_words: None, **params})
+        if NET.real is not None and name != "lo":
+            real = NET.cell.network.wiring.nodes[node.name].nameToIntf.get(name) or NET.other()
+            self.mac, self.ip, self.prefixLen = real.mac, real.ip, real.prefixLen
 
-    def config(self, mac: Any = None, ip: Any = None, ifconfig: Any = None, up: Any = True, **words: Any) -> Any:
-        """What the interface is; once the network is up, as in Mininet."""
-        if NET.begun:
-            return Intf.config(self, mac=mac, ip=ip, ifconfig=ifconfig, up=None if up is True else up)
-        if self.name != "lo":
-            self.mac, self.address = mac or self.mac, ip or self.address
-            self.words |= {name: value for name, value in words.items() if value and name not in OF_LINKS}
+    def cmd(self, *words: Any, **options: Any) -> Any:
+        """A command of the interface's."""
+        return self.node.cmd(*words, **options) if NET.begun else self.node.before(*words)
+
+    def config(self, **params: Any) -> Any:
+        """What the interface is and sends; once the network is up, other numbers from now on."""
+        words = {name: value for name, value in params.items() if name not in OF_LINKS and value is not None}
+        if not NET.begun:
+            self.words |= {name: value for name, value in words.items() if value}
             self.shape()
-        return {}
+            return {}
+        result = super().config(**{name: params[name] for name in OF_INTERFACES if name in params})
+        if self.shaped and SHAPED & set(words):
+            # Mininet makes the queue anew: what is not said is not there.
+            self.words = {name: value for name, value in words.items() if value}
+            NET.renew(self, self.shape())
+        return {**result, "tcoutputs": [], "parent": " parent 10:1 "}
+
+    def rename(self, newname: str) -> Any:
+        """As in Mininet; the lab goes on finding the interface."""
+        network = NET.cell.network
+        found = [at for at, name in network.names.items() if (network.places[at], name) == (self.node.name, self.name)]
+        network.names.update(dict.fromkeys(found, newname))
+        return super().rename(newname)
 
     def shape(self) -> JsonObject:
         """Mininet's words for what an interface sends, in base units."""
@@ -534,10 +448,8 @@ class ScriptIntf(LabIntf):
         )
         delay_ns, jitter_ns = (_time(name, words.pop(name, 0)) for name in ("delay", "jitter"))
         for name in words:
-            NET.note(
-                f"{name}: ignored; "
-                + ("the serialiser is exact" if name in SHAPERS else "not a word that links have here")
-            )
+            how = "the serialiser is exact" if name in SHAPERS else "not a word that links have here"
+            NET.note(f"{name}: ignored; {how}")
         if loss:
             NET.note(
                 "loss: each packet is lost with the same probability, whatever its length, behind the link and not "
@@ -546,97 +458,26 @@ class ScriptIntf(LabIntf):
         numbers = {"limit_packets": int(queue), "delay_ns": delay_ns, "jitter_ns": jitter_ns, "loss": loss / 100}
         return {"rate_bps": round(bw * 10**6 / 8) * 8 or None, **numbers}
 
-    def cidr(self) -> str | None:
-        """The interface's address: a node's own is that of its default interface."""
-        of_node = self.node.said.get("ip") if self.node.kind != "switch" and self.node.defaultIntf() is self else None
-        ip = of_node or self.address
-        return ip and (ip if "/" in ip else f"{ip}/8")
-
     def described(self) -> JsonObject:
-        """This end of a link as it is described."""
+        """This end of a link as it is described; a node's own addresses are those of its default interface."""
         own = self.node.said if self.node.kind != "switch" and self.node.defaultIntf() is self else {}
-        mac = _mac(own.get("mac") or self.mac)
-        return {"node": self.node.name, "interface": self.name, "ip": self.cidr(), "mac": mac, **self.shape()}
-
-    def begin(self) -> None:
-        """Takes over the lab's interface."""
-        real = NET.cell.network.wiring.nodes[self.node.name].nameToIntf[self.name]
-        self.mac, self.ip, self.prefixLen = real.mac, real.ip, real.prefixLen
-
-    def IP(self) -> str | None:  # Mininet's name
-        """The address."""
-        return self.ip if NET.begun or self.name == "lo" else (self.cidr() or "").partition("/")[0] or None
-
-    def MAC(self) -> str | None:  # Mininet's name
-        """The hardware address, which the lab may have to give."""
-        if self.mac is None and not NET.being_made:
-            NET.begin()
-        return self.mac
-
-    def setIP(self, ipstr: str, prefixLen: Any = None, **_params: Any) -> Any:  # noqa: N803  # Mininet's names
-        """As in Mininet; before the network is used, its address from the beginning."""
-        if NET.begun:
-            return Intf.setIP(self, ipstr, prefixLen)
-        cidr = ipstr if "/" in ipstr else f"{ipstr}/{prefixLen or 8}"
-        self.address = cidr
-        if self.node.defaultIntf() is self:
-            self.node.said["ip"] = self.node.params["ip"] = cidr
-        return ""
-
-    def setMAC(self, macstr: str) -> Any:  # Mininet's name
-        """As in Mininet; before the network is used, its address from the beginning."""
-        if NET.begun:
-            return Intf.setMAC(self, macstr)
-        self.mac = macstr
-        if self.node.defaultIntf() is self:
-            self.node.said["mac"] = self.node.params["mac"] = macstr
-        return ""
-
-    def isUp(self, setUp: bool = False) -> bool:  # Mininet's names
-        """Interfaces are up from the beginning."""
-        return bool(Intf.isUp(self, setUp)) if NET.begun else True
-
-    def rename(self, newname: str) -> Any:
-        """As in Mininet; the lab goes on finding the interface."""
-        if self.node.kind == "switch" and NET.begun:
-            raise refuse(f"{self.name}.rename({newname!r})", "intfName1= or intfName2= of the link")
-        if NET.begun:
-            network = NET.cell.network
-            for index, name in network.names.items():
-                if (network.places[index], name) == (self.node.name, self.name):
-                    network.names[index] = newname
-            return Intf.rename(self, newname)
-        self.node.nameToIntf[newname] = self.node.nameToIntf.pop(self.name)
-        self.name = newname
-        return ""
-
-    def delete(self) -> None:
-        """Refused: a link does not come back."""
-        raise refuse(f"{self.name}.delete()", "net.configLinkStatus(…, …, 'down')")
+        ip, mac = (
+            own.get("ip") or self.params.get("ip"),
+            str(own.get("mac") or self.asked or "").replace(":", "").lower(),
+        )
+        return {
+            "node": self.node.name,
+            "interface": self.made_as,
+            "ip": ip and (ip if "/" in ip else f"{ip}/8"),
+            "mac": ":".join(mac[at : at + 2] for at in range(0, len(mac), 2)) or None,
+            **self.shape(),
+        }
 
 
 class ScriptTCIntf(ScriptIntf):
     """`TCIntf`."""
 
     shaped = True
-
-    def config(self, **params: Any) -> Any:
-        """What the interface is and sends; while the network is up, other numbers from now on."""
-        words = {name: params.pop(name) for name in list(params) if name not in ("mac", "ip", "ifconfig", "up")}
-        if not NET.begun:
-            return super().config(**params, **words)
-        result = super().config(**params)
-        shape = {name: value for name, value in words.items() if value is not None and name not in OF_LINKS}
-        if not {"bw", "delay", "loss", "max_queue_size"} & set(shape):
-            return None
-        # Mininet makes the interface anew: what is not said is not there.
-        self.words = {name: value for name, value in shape.items() if value}
-        NET.renew(self, self.shape())
-        return {**result, "tcoutputs": [], "parent": " parent 10:1 "}
-
-
-def _stays(*_words: Any) -> None:
-    """An interface is where it belongs."""
 
 
 def _number(name: str, value: Any) -> float:
@@ -645,7 +486,7 @@ def _number(name: str, value: Any) -> float:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
-    if name == "max_queue_size" and number % 1:
+    if name == "max_queue_size" and number % 1 and number > 1:
         NET.note(f"{_given(name, value)}: {number // 1:.0f} packets, as in Mininet")
         number //= 1
     if not (number == 0 or least <= number <= most):
@@ -664,52 +505,26 @@ def _time(name: str, value: Any) -> int:
     return round(time_ns)
 
 
-def _mac(text: Any) -> str | None:
-    """A MAC address in small letters, with its colons."""
-    digits = str(text or "").replace(":", "").lower()
-    return ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)) or None
-
-
 class ScriptLink(Link):  # type: ignore[misc]  # Mininet has no types
-    """`Link`."""
+    """`Link`. `changes`: whether the script may give it other numbers while it runs."""
 
     interface: Any = None
+    makeIntfPair = classmethod(lambda *_words, **_params: None)  # noqa: N815  # Mininet's name
 
-    def __init__(self, node1: Any, node2: Any, *words: Any, **params: Any) -> None:
+    def __init__(self, *words: Any, **params: Any) -> None:
         if NET.begun:
-            raise other_network()
-        params = {"intf": ScriptIntf, "cls1": self.interface, "cls2": self.interface, **params}
-        NET.being_made += 1
-        super().__init__(node1, node2, *words, **params)
-        NET.being_made -= 1
+            NET.other()
+        super().__init__(*words, **{"intf": ScriptIntf, "cls1": self.interface, "cls2": self.interface, **params})
         self.ends = (self.intf1, self.intf2)
+        texts = (
+            OWN.sub("", file.read_text(errors="replace")) for file in {FILES / NET.script.file, *FILES.rglob("*.py")}
+        )
+        self.changes = any(end.shaped for end in self.ends) and any(map(CHANGES.search, texts))
         NET.links.append(self)
-
-    @classmethod
-    def makeIntfPair(cls, *_words: Any, **_params: Any) -> None:  # Mininet's name
-        """The lab has made it."""
-
-    @property
-    def changes(self) -> bool:
-        """Whether the script may give it other numbers while it runs."""
-        files = {FILES / NET.script.file, *FILES.rglob("*.py")}
-        texts = (OWN.sub("", file.read_text(errors="replace")) for file in files)
-        return any(end.shaped for end in self.ends) and any(map(CHANGES.search, texts))
 
     def described(self) -> JsonObject:
         """The link as it is described."""
         return {"ends": [end.described() for end in self.ends], "changes": self.changes}
-
-    def begin(self) -> None:
-        """Takes over the lab's link; one that may change gets its numbers."""
-        for end in self.ends:
-            end.begin()
-            if self.changes:
-                NET.renew(end, end.shape())
-
-    def delete(self) -> None:
-        """Refused: a link does not come back."""
-        self.intf1.delete()
 
 
 class ScriptTCLink(ScriptLink):
@@ -725,21 +540,20 @@ _kill = os.kill
 
 def kill(pid: int, number: int) -> None:
     """os.kill, which passes a signal on to the program where a process of the lab's stands before it."""
-    if STARTED.get(pid) and number not in (signal.SIGKILL, signal.SIGTERM, 0):
-        for status in Path("/proc").glob("[0-9]*/stat"):
-            with suppress(OSError):
-                if int(status.read_text().rpartition(")")[2].split()[1]) == pid:
-                    _kill(int(status.parent.name), number)
-                    return
-    _kill(pid, number)
+    for status in Path("/proc").glob("[0-9]*/stat") if STARTED.get(pid) and number not in PASSED_ON else ():
+        with suppress(OSError):
+            if int(status.read_text().rpartition(")")[2].split()[1]) == pid:
+                return _kill(int(status.parent.name), number)
+    return _kill(pid, number)
 
 
-def classes() -> dict[str, dict[str, Any]]:
+PASSED_ON = (0, signal.SIGKILL, signal.SIGTERM)
+
+
+def classes() -> dict[str, Params]:
     """What a script gets of Mininet's modules by these names in place of Mininet's own."""
-    own = {
-        name: type(name, (ScriptController, getattr(mininet.node, name)), {})
-        for name in ("OVSController", "NOX", "Ryu")
-    }
+    node = mininet.node
+    own = {name: type(name, (ScriptController, getattr(node, name)), {}) for name in ("OVSController", "NOX", "Ryu")}
     links = {
         "Link": ScriptLink,
         "Intf": ScriptIntf,
@@ -747,14 +561,11 @@ def classes() -> dict[str, dict[str, Any]]:
         "OVSLink": ScriptLink,
         "OVSIntf": ScriptIntf,
     }
-    switches = dict.fromkeys(("Switch", "UserSwitch", "OVSSwitch", "OVSKernelSwitch", "IVSSwitch"), ScriptSwitch)
-    nodes = {"Node": ScriptNode, "Host": ScriptHost, "CPULimitedHost": ScriptLimitedHost, "OVSBridge": ScriptBridge}
-    controllers = {
-        "Controller": ScriptController,
-        "DefaultController": ScriptController,
-        "RemoteController": ScriptRemote,
-    }
+    own["CPULimitedHost"] = type("CPULimitedHost", (ScriptHost,), {})
+    bridges = dict.fromkeys(("Switch", "UserSwitch", "OVSSwitch", "OVSKernelSwitch", "IVSSwitch"), ScriptSwitch)
+    nodes = {"Node": ScriptNode, "Host": ScriptHost, "OVSBridge": ScriptBridge}
+    own |= {"Controller": ScriptController, "DefaultController": ScriptController, "RemoteController": ScriptRemote}
     return {
         "mininet.link": {**links, "TCLink": ScriptTCLink, "TCULink": ScriptTCLink},
-        "mininet.node": {**links, **nodes, **switches, **controllers, **own},
+        "mininet.node": {**links, **nodes, **bridges, **own},
     }

@@ -29,37 +29,17 @@ import mininet.topo
 from mininet.util import buildTopo
 
 from scpslab.lab import iperf
+from scpslab.lab import mininet_parts as parts
 from scpslab.lab.cell import Prepared
 from scpslab.lab.changes import link_between
-from scpslab.lab.mininet_parts import (
-    FILES,
-    HANDLER,
-    NET,
-    ScriptBridge,
-    ScriptController,
-    ScriptHost,
-    ScriptIntf,
-    ScriptLink,
-    ScriptSwitch,
-    ScriptTCLink,
-    classes,
-    kill,
-    other_network,
-    refuse,
-    settings,
-)
+from scpslab.lab.mininet_parts import FILES, NET, refuse
 from scpslab.lab.place import CELL, OUT, PROMPT, WORK
 from scpslab.lab.prompt import LabCLI
 from scpslab.plan.mininet import MininetScript
 
 # Mininet's parameters from the second on, and what they are where a script does not say.
-DEFAULTS = {
-    "switch": ScriptSwitch,
-    "host": ScriptHost,
-    "controller": ScriptController,
-    "link": ScriptLink,
-    "intf": ScriptIntf,
-}
+NAMES = ("switch", "host", "controller", "link", "intf")
+DEFAULTS = (parts.ScriptSwitch, parts.ScriptHost, parts.ScriptController, parts.ScriptLink, parts.ScriptIntf)
 
 
 class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
@@ -72,40 +52,20 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         if Net.only:
             raise refuse("a second Mininet(...)", "one network in a run: start the script once for each")
         Net.only = self
-        given = dict(zip(("topo", *DEFAULTS), words, strict=False))
-        NET.without_controller = (given | params).get("controller", "") is None
-        super().__init__(*words[len(given) :], **{**DEFAULTS, "waitConnected": False, **given, **params})
-
-    def _made(self, make: Any, *words: Any, **params: Any) -> Any:
-        NET.being_made += 1
-        made = make(*words, **params)
-        NET.being_made -= 1
-        return made
+        params |= zip(("topo", *NAMES), words, strict=False)
+        NET.without_controller = params.get("controller", "") is None
+        super().__init__(**{**dict(zip(NAMES, DEFAULTS, strict=True)), "waitConnected": False, **params})
 
     def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # Mininet's names
         """A host."""
-        if {"cpu", "cores", "sched"} & set(params):
+        if "CPULimited" in repr(cls or self.host) or {"cpu", "cores", "sched"} & set(params):
             NET.note("CPULimitedHost, cpu: ignored; computing takes no virtual time")
-        return self._made(super().addHost, name, cls, **params)
+        return super().addHost(name, cls, **params)
 
-    def addSwitch(self, name: str, cls: Any = None, **params: Any) -> Any:
-        """A bridge, whatever the class."""
-        return self._made(super().addSwitch, name, cls, **params)
-
-    def addController(self, name: Any = "c0", controller: Any = None, **params: Any) -> Any:
-        """A controller, which drives switches if it is there."""
-        return self._made(super().addController, name, controller, **params)
-
-    def addLink(self, node1: Any, node2: Any, *words: Any, **params: Any) -> Any:
-        """A link."""
-        if NET.begun:
-            raise other_network()
-        return super().addLink(node1, node2, *words, **params)
-
-    def addNAT(self, name: str = "nat0", connect: Any = True, inNamespace: bool = True, **params: Any) -> Any:  # noqa: N803
+    def addNAT(self, name: str = "nat0", connect: Any = True, **params: Any) -> Any:
         """A router that translates addresses between the script's own networks."""
         NET.note(f"addNAT: {name} translates between the networks of the script; a guest has no way to the outside")
-        return super().addNAT(name, connect, True, **params)
+        return super().addNAT(name, connect, **params | {"inNamespace": True})
 
     @staticmethod
     def randMac() -> None:
@@ -127,7 +87,7 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
     def stop(self) -> None:
         """The lab ends when the script has ended."""
         NET.look()
-        for node in [*self.hosts, *self.controllers]:
+        for node in self.hosts:
             node.terminate()
 
     def startTerms(self) -> None:
@@ -215,7 +175,7 @@ def serve(cell: Prepared, script: MininetScript) -> None:
 
 def _lay_out(script: MininetScript) -> None:
     """Puts Mininet's names, the script's files, and what a login has, where the script looks for them."""
-    for name, own in classes().items():
+    for name, own in parts.classes().items():
         # Mininet's own code goes on with its own classes.
         module = types.ModuleType(name)
         module.__dict__.update(vars(sys.modules[name]) | own)
@@ -224,17 +184,18 @@ def _lay_out(script: MininetScript) -> None:
         vars(mininet.net).update({one: made for one, made in own.items() if one in vars(mininet.net)})
     mininet.net.NAT = importlib.reload(sys.modules["mininet.nodelib"]).NAT
     mininet.net.NAT.setManualConfig = lambda _nat, _intf: None
-    sys.modules["mininet.nodelib"].LinuxBridge = ScriptBridge  # type: ignore[attr-defined]  # it is Mininet's
+    sys.modules["mininet.nodelib"].LinuxBridge = parts.ScriptBridge  # type: ignore[attr-defined]  # it is Mininet's
     mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, ScriptCLI, lambda: None
-    os.kill = kill
+    os.kill = parts.kill
     builtins.exit = builtins.quit = sys.exit
-    os.environ.update(dict([HANDLER]), SHELL="/bin/bash", USER="root", LOGNAME="root", NO_COLOR="1")
+    login = {"SHELL": "/bin/bash", "USER": "root", "LOGNAME": "root", "NO_COLOR": "1"}
+    os.environ.update(login | {"BASH_FUNC_command_not_found_handle%%": parts.HANDLER})
     if not script.described or not NET.cell.plan.cell.shell:
         sys.stdin = open(os.devnull)  # noqa: SIM115  # for as long as the script runs
         os.dup2(sys.stdin.fileno(), 0)
     Path("/usr/local/bin/python").symlink_to("/usr/bin/python3")
     random.seed(script.code)
-    NET.settings = settings()
+    NET.at_first = NET.settings = parts.settings()
     FILES.mkdir(exist_ok=True)
     os.chdir(FILES)
     for file in script.files:
@@ -268,7 +229,7 @@ def _chosen(topos: Any, script: MininetScript) -> None:
             f"topos[{name!r}] that makes no Topo but {type(topo).__name__}",
             "a Topo class, or a function that returns a Topo",
         )
-    net = Net(topo=topo, link=ScriptTCLink)
+    net = Net(topo=topo, link=parts.ScriptTCLink)
     net.start()
     {"cli": partial(ScriptCLI, net), "pingall": net.pingAll, "iperf": net.iperf}[script.test]()
 
