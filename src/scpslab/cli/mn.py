@@ -46,17 +46,13 @@ def mn(
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
     ],
-    arguments: Annotated[
-        list[str] | None, typer.Argument(metavar="[ARGUMENTS]...", help="The script's own, after --.")
-    ] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own, after --.")] = None,
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    packages: Annotated[
-        str, typer.Option(help="What nodes have besides, with commas: iptables,pypi:numpy==2.3.4")
-    ] = "",
+    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.3.4")] = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
@@ -80,16 +76,15 @@ def mn(
             f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. "
             "Correct the option."
         )
-    code = _text(script)
     asked = MininetScript(
         file=names.file_label(script.name),
-        code=code,
+        code=_text(script),
         topo=topo,
         test=TESTS[test],
         commands=_text(commands),
         described="",
         arguments=tuple(arguments or ()),
-        files=_beside(script, code),
+        files=_beside(script),
     )
     layers = tuple(filter(None, packages.split(",")))
     if wrong := [name for name in layers if wanted(name) is None]:
@@ -131,36 +126,33 @@ def _text(path: Path | None) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _beside(script: Path, code: str) -> tuple[ScriptFile, ...]:
-    """The files beside a script and below its folder, which come along; of too many, those that it names."""
-    found: list[Path] = []
+def _beside(script: Path) -> tuple[ScriptFile, ...]:
+    """The files beside a script and below its folder, which come along up to a size."""
+    found: dict[Path, int] = {}
     for place, folders, files in os.walk(script.parent):
         folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        paths = (Path(place, name) for name in sorted(files) if not name.startswith("."))
-        found += [path for path in paths if not path.is_symlink() and path.is_file() and not path.samefile(script)]
+        paths = (
+            Path(place, name) for name in sorted(files) if not name.startswith(".") and Path(place, name) != script
+        )
+        found |= {path: path.stat().st_size for path in paths if path.is_file() and not path.is_symlink()}
         if len(found) > MOST_LOOKED_AT:
             break
-    chosen = found if _fit(found) else [path for path in found if path.name in code or f"import {path.stem}" in code]
-    while chosen and not _fit(chosen):
-        chosen.remove(max(chosen, key=lambda path: path.stat().st_size))
-    if left := [path for path in found if path not in chosen]:
-        shown = ", ".join(names.shown(path.name) for path in left[:3])
+    smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
+    chosen = [
+        path
+        for number, path in enumerate(smallest, 1)
+        if sum(map(found.__getitem__, smallest[:number])) <= MOST_FILE_BYTES
+    ]
+    if left := [names.shown(path.name) for path in found if path not in chosen]:
         warn(
-            f"{len(left)} of the {len(found)} files beside {script.name} do not come along ({shown}); expected at most "
-            f"{MOST_FILES} files and {MOST_FILE_BYTES >> 20} MiB together. Put the script into a folder of its own"
+            f"{len(left)} of {len(found)} files beside {script.name} do not come ({', '.join(left[:3])}); at most "
+            f"{MOST_FILES} files and {MOST_FILE_BYTES >> 20} MiB do. Put the script into a folder of its own"
         )
+    contents = {path: base64.b64encode(path.read_bytes()).decode() for path in chosen}
     return tuple(
-        ScriptFile(
-            path=path.relative_to(script.parent).as_posix(),
-            executable=os.access(path, os.X_OK),
-            content=base64.b64encode(path.read_bytes()).decode(),
-        )
-        for path in chosen
+        ScriptFile(path=str(path.relative_to(script.parent)), executable=os.access(path, os.X_OK), content=content)
+        for path, content in contents.items()
     )
-
-
-def _fit(files: list[Path]) -> bool:
-    return len(files) <= MOST_FILES and sum(path.stat().st_size for path in files) <= MOST_FILE_BYTES
 
 
 def _described(runner: Engine, cell: CellRun, file: str) -> Described:

@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -73,6 +72,8 @@ CHANGES, OWN = re.compile(r"\.config\b"), re.compile(r"super\(.*?\)\s*\.config|\
 TAKEN_OVER = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")
 # What constructors of Mininet's own type into nodes.
 OF_CONSTRUCTORS = {"ifconfig lo up", "sysctl -n net.ipv4.ip_forward"}
+# The state of a socket in /proc/net/tcp.
+LISTENS = "0A"
 # Commands that may lose packets where nobody counts, and what tc says when it refuses.
 TOUCHING, OF_TC = re.compile(r"\b(tc|ifconfig|ip link|ovs-\w+|iptables|nft)\b"), re.compile(r"\btc\b")
 WRONG = re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
@@ -343,6 +344,8 @@ class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  #
             if port and not intf.name.endswith(f"-eth{port}"):
                 words += ["--", "set", "interface", intf.name, f"ofport_request={port}"]
         if driving:
+            # Only then does Open vSwitch write down now and then whether it is connected.
+            words += ["--", "set", "Open_vSwitch", ".", "other_config:stats-update-interval=5000"]
             words += ["--", "set-controller", self.name, *(f"{one.protocol}:{one.IP()}:{one.port}" for one in driving)]
         if words and (said := self.cmd("ovs-vsctl --", *words)):
             raise refuse(f"{self.name}: {said.strip()}", "what Open vSwitch can be")
@@ -385,8 +388,10 @@ class ScriptRemote(ScriptController):
 
     def drives(self) -> bool:
         """Whether somebody listens."""
+        sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        listening = {int(words[1].partition(":")[2], 16) for words in sockets if words[3] == LISTENS}
         for port in self.tried:
-            with suppress(OSError), socket.create_connection((self.ip, port), 1.0):
+            if port in listening:
                 self.port = port
                 return True
         NET.note(

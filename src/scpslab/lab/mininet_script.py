@@ -15,6 +15,7 @@ import os
 import random
 import runpy
 import shutil
+import subprocess
 import sys
 import traceback
 import types
@@ -40,6 +41,9 @@ from scpslab.plan.mininet import MininetScript
 # Mininet's parameters from the second on, and what they are where a script does not say.
 NAMES = ("switch", "host", "controller", "link", "intf")
 DEFAULTS = (parts.ScriptSwitch, parts.ScriptHost, parts.ScriptController, parts.ScriptLink, parts.ScriptIntf)
+
+# Commands that Debian makes when packages are configured, which those of a pack are not.
+LINKS = {"python": "python3", "iptables": "iptables-nft", "traceroute": "traceroute.db", "nc": "nc.openbsd"}
 
 
 class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
@@ -193,7 +197,11 @@ def _lay_out(script: MininetScript) -> None:
     if not script.described or not NET.cell.plan.cell.shell:
         sys.stdin = open(os.devnull)  # noqa: SIM115  # for as long as the script runs
         os.dup2(sys.stdin.fileno(), 0)
-    Path("/usr/local/bin/python").symlink_to("/usr/bin/python3")
+    for name, program in LINKS.items():
+        if (found := shutil.which(program)) and not shutil.which(name):
+            Path("/usr/local/bin", name).symlink_to(found)
+    # Controllers are where the switches are.
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     random.seed(script.code)
     NET.at_first = NET.settings = parts.settings()
     FILES.mkdir(exist_ok=True)

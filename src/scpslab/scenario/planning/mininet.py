@@ -70,8 +70,6 @@ def _network(described: Described) -> Network:
     for number, link in enumerate(described.links):
         first, second = link.ends
         via = None
-        if link.changes:
-            first, second = (_with_every_stage(end) for end in link.ends)
         if link.changes or any(end.delay_ns or end.jitter_ns for end in link.ends):
             via = f"x{number}"
             while any(via == node.name for node in network.nodes):
@@ -84,27 +82,23 @@ def _network(described: Described) -> Network:
             name=f"l{number}",
             a_ip=first.ip,
             b_ip=second.ip,
-            forward=_direction(first, second.node),
-            reverse=_direction(second, first.node),
+            forward=_direction(first, second.node, link.changes),
+            reverse=_direction(second, first.node, link.changes),
             via=via,
         )
     return network
 
 
-def _with_every_stage(end: DescribedEnd) -> DescribedEnd:
-    return replace(
-        end, rate_bps=end.rate_bps or UNLIMITED_BPS, limit_packets=max(end.limit_packets, ROOM_PACKETS), jitter_ns=0
-    )
-
-
-def _direction(said: DescribedEnd, to: str) -> links.Direction:
+def _direction(said: DescribedEnd, to: str, changes: bool) -> links.Direction:
+    rate_bps = said.rate_bps or (UNLIMITED_BPS if changes else None)
+    queue = Queue(limit_packets=max(said.limit_packets, ROOM_PACKETS) if changes else said.limit_packets)
     direction = links.Direction(
         f"to-{to}",
-        said.rate_bps,
+        rate_bps,
         ETHERNET_BYTES,
-        Queue(limit_packets=said.limit_packets) if said.rate_bps else None,
+        queue if rate_bps else None,
         said.delay_ns,
-        jitter_ns=said.jitter_ns,
+        jitter_ns=0 if changes else said.jitter_ns,
     )
     for problem in direction.problems():
         raise ValueError(f"{said.interface}: {problem}")
