@@ -188,9 +188,9 @@ def _run(runner: Engine, cell: CellRun, file: str) -> bool:
     _say(cell.folder)
     if status.virtual_s is not None:
         typer.echo(f"{status.virtual_s:.1f} s of virtual time", err=True)
-    if failed := status.status != "completed":
+    if status.reason:
         warn(f"{file}: {status.reason}")
-    return failed
+    return status.status != "completed"
 
 
 def _interact(runner: Engine, plan: Plan, folder: Path) -> bool:

@@ -183,8 +183,8 @@ class Drawing:
         for direction, interface in self.replaced.directions().items() if self.replaced else ():
             self.theirs.add(direction)
             self.note(
-                f"{direction.link} {direction.name}: tc has changed {interface}: rate, queue and delay of the link are "
-                "what tc has made of them; intf.config(...) changes a link here"
+                f"{direction.link} {direction.name}: a command has changed {interface}: rate, queue and delay of the "
+                "link are no longer its own; intf.config(...) changes a link here"
             )
         for name in [name for name, value in settings().items() if value != self.settings.get(name, value)]:
             self.note(
