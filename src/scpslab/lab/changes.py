@@ -12,10 +12,11 @@ import signal
 import struct
 import subprocess
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate
+from typing import Any
 
 from scpslab.core import units
 from scpslab.core.names import file_name
@@ -34,6 +35,8 @@ from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
 ALMOST_ALL = 1 - 1e-12
+# What a Mininet script gives an interface, all at once.
+NUMBERS = ("rate_bps", "limit_packets", "delay_ns", "jitter_ns", "loss")
 # Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes; and of an entry.
 WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
 DROP_OFFSET, DROP_COUNT, DROP_AT, LISTED_PACKETS = 4, 5, 29, 30
@@ -166,29 +169,18 @@ class LinkChanges:
         argv = ["tc", *where, *command.replace("DEV", f"dev {name}").split()]
         return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
-    def renew(  # what Mininet gives an interface all at once
-        self,
-        direction: DirectionStages,
-        seed: str,
-        *,
-        rate_bps: int,
-        limit_packets: int,
-        delay_ns: int,
-        jitter_ns: int,
-        loss: float,
-    ) -> None:
+    def renew(self, direction: DirectionStages, seed: str, numbers: Mapping[str, Any]) -> None:
         """Gives a direction that has every stage other numbers: what waits in its queue is lost, as where Mininet does
         so, and what is on its way arrives when it would have.
 
         Raises:
             ChangeError: the direction cannot have them.
         """
-        plan, index, follows = direction.plan, direction.entering, self.stages.followed(direction)
-        assert plan.queue is not None
-        if limit_packets > follows or jitter_ns > delay_ns:
-            found = f"{limit_packets} packets" if limit_packets > follows else "a jitter above the delay"
-            raise ChangeError(f"{found}; at most {follows} packets and the delay are possible")
-        entry = _words(self.stages.entries, index)
+        rate_bps, limit, delay_ns, jitter_ns, loss = (numbers[name] for name in NUMBERS)
+        index, follows = direction.entering, self.stages.followed(direction)
+        if limit > follows or jitter_ns > delay_ns:
+            raise ChangeError(f"found {limit} packets, {jitter_ns} ns; at most {follows} and the delay are possible")
+        entry, arrival = _words(self.stages.entries, index), _words(self.stages.arrivals, direction.arriving)
         # Meanwhile nothing enters.
         entry[LIMIT_BYTES] = 1
         waiting = json.loads(self._tc(index, "-s -j qdisc show DEV root"))[0]
@@ -200,16 +192,13 @@ class LinkChanges:
         self.restore(direction)
         entry[QUEUE_PACKETS] += waiting["qlen"]
         entry[QUEUE_BYTES] += waiting["backlog"]
-        entry[0], entry[LIMIT_PACKETS], entry[HEAD] = rate_bps // 8, limit_packets, entry[TAIL]
-        entry[LAST_DEPARTURE] = entry[BACKLOG] = 0
+        entry[0], entry[LIMIT_PACKETS], entry[HEAD] = rate_bps // 8, limit, entry[TAIL]
         # The list of packets to lose begins anew.
-        arrival = _words(self.stages.arrivals, direction.arriving)
         gaps = draw_gaps(min(loss, ALMOST_ALL), seed)
         lost = [min(one, NEVER_BITS) for one in accumulate(gaps, initial=arrival[LISTED_PACKETS])][1:] or [NEVER_BITS]
-        arrival[DROP_COUNT] = arrival[DROP_AT] = 0
+        arrival[DROP_COUNT] = arrival[DROP_AT] = entry[LAST_DEPARTURE] = entry[BACKLOG] = 0
         self.stages.arrays["drop_list"].write(arrival[DROP_OFFSET], array("Q", lost).tobytes())
-        arrival[DROP_COUNT] = len(lost)
-        entry[LIMIT_BYTES] = 0
+        arrival[DROP_COUNT], entry[LIMIT_BYTES] = len(lost), 0
 
     def restore(self, direction: DirectionStages) -> None:
         """Sets queue and delay of a direction as the lab had them: Open vSwitch takes them off all ports of a bridge

@@ -39,12 +39,13 @@ FILES = Path("/srv/mn")
 NOT_FOUND = FILES / ".not-found"
 HANDLER = f'() {{ echo "bash: $1: command not found" >&2; echo "$1" >>{NOT_FOUND}; return 127; }}'
 # Packages of Debian that bring programs of courses, where they have another name.
-BRINGS = (
-    "nft:nftables nc:netcat-openbsd netcat:netcat-openbsd brctl:bridge-utils killall:psmisc vconfig:vlan mtr:mtr-tiny "
-    "dig:bind9-dnsutils telnet:inetutils-telnet ssh:openssh-client arpspoof:dsniff arping:iputils-arping "
-    "ovs-testcontroller:openvswitch-testcontroller ovs-controller:openvswitch-testcontroller"
-)
-PACKAGES = dict(pair.split(":") for pair in BRINGS.split())
+PACKAGES = {
+    "nft": "nftables",
+    "nc": "netcat-openbsd",
+    "brctl": "bridge-utils",
+    "killall": "psmisc",
+    "dig": "bind9-dnsutils",
+}
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
@@ -126,10 +127,10 @@ class Drawing:
         if self.begun:
             return
         self.begun = True
-        nodes = [node.described() for node in self.nodes.values()]
-        links = [link.described() for link in self.links]
+        said = {"nodes": self.nodes.values(), "links": self.links}
+        words = {name: [one.described() for one in ones] for name, ones in said.items()}
         try:
-            described = Described.read({"nodes": nodes, "links": links, "notes": list(self.notes)})
+            described = Described.read(words | {"notes": list(self.notes)})
         except PlanError as error:
             raise SystemExit(f"scpslab mn: {error}.") from error
         if self.real is None:
@@ -148,10 +149,8 @@ class Drawing:
 
     def other(self) -> None:
         """Ends a script whose network is another one in its second run, or grows too late."""
-        raise refuse(
-            "another network than in the first run",
-            "nodes and links that are complete before the first command, and do not depend on chance",
-        )
+        expected = "nodes and links that are complete before the first command, and do not depend on chance"
+        raise refuse("another network than in the first run", expected)
 
     def renew(self, intf: ScriptIntf, shape: JsonObject) -> None:
         """Gives what an interface sends other numbers."""
@@ -163,7 +162,7 @@ class Drawing:
         self.renewals += 1
         seed = f"{self.cell.plan.cell.kernel_seed} {intf.name} {self.renewals}"
         try:
-            self.changes.renew(direction, seed, **shape | {"rate_bps": shape["rate_bps"] or UNLIMITED_BPS})  # type: ignore[arg-type]
+            self.changes.renew(direction, seed, shape | {"rate_bps": shape["rate_bps"] or UNLIMITED_BPS})
         except changes.ChangeError as error:
             raise refuse(f"{intf.name}: {error}", "what the link can be") from error
         if self.replaced:
@@ -182,74 +181,59 @@ class Drawing:
             NOT_FOUND.unlink()
         for direction, interface in self.replaced.directions().items() if self.replaced else ():
             self.theirs.add(direction)
+            link = f"{direction.link} {direction.name}"
             self.note(
-                f"{direction.link} {direction.name}: a command has changed {interface}: rate, queue and delay of the "
-                "link are no longer its own; intf.config(...) changes a link here"
+                f"{link}: a command has changed {interface}, whose rate, queue and delay are no longer the link's"
             )
         for name in [name for name, value in settings().items() if value != self.settings.get(name, value)]:
-            self.note(
-                f"sysctl net.ipv4.{name}: changed outside of all nodes; as in Mininet it does not hold in hosts that "
-                f"are there already. Use host.cmd('sysctl -w net.ipv4.{name}=...')"
-            )
+            self.note(f"net.ipv4.{name}: set after the hosts were made, it holds in none; use host.cmd('sysctl ...')")
 
     def missing(self, name: str) -> None:
         """Says what to use in place of a program that is not there."""
-        package = PACKAGES.get(name, name)
-        self.note(f"{name}: the guest has no such program; use --packages {package}, or the package that has it")
+        self.note(f"{name}: not in the guest; use --packages {PACKAGES.get(name, name)}, or the package that has it")
 
 
 NET = Drawing()
-
-
-def _once(name: str) -> property:
-    """An attribute that is there once the network is used; `stdout` brings the node's shell."""
-
-    def get(node: Any) -> Any:
-        if node.__dict__.get(name) is None:
-            NET.begin()
-            if name == "stdout":
-                node.open_shell()
-        return node.__dict__.get(name)
-
-    return property(get, lambda node, value: node.__dict__.update({name: value}))
 
 
 class ScriptNode(LabNode):
     """`Node`, `Host`, and what a script derives from them."""
 
     kind = "host"
-    pid, stdout = _once("pid"), _once("stdout")
+    stdout = property(lambda node: node.opened(), lambda node, value: node.__dict__.update(output=value))
 
     def __init__(self, name: str, *words: Any, **params: Any) -> None:
         if name in NET.nodes:
             raise refuse(f"a second node {name}", "a name of its own for each node")
         self.said = dict(params)
         if self.kind == "host":
-            if params.pop("inNamespace", True) is False:
-                NET.note(f"inNamespace=False of {name}: it has a network of its own, as every node here")
-            if params.pop("privateDirs", None):
+            for word in [one for one in ("inNamespace", "privateDirs") if params.pop(one, None) not in (None, True)]:
                 NET.note(
-                    "privateDirs: ignored; /tmp, /run, /etc and /var are each node's own, other folders are shared"
+                    f"{word} of {name}: each node has a network, /tmp, /run, /etc and /var of its own, and no other"
                 )
             self.kind = "host" if type(self).config is ScriptNode.config else "router"
         if self.kind:
             NET.nodes[name] = self
         super().__init__(name, *words, **params)
 
+    def opened(self) -> Any:
+        """The output of the node's shell."""
+        if self.__dict__.get("output") is None:
+            NET.begin()
+            self.open_shell()
+        return self.output
+
     def startShell(self, mnopts: str | None = None) -> None:  # Mininet's name
         """Takes over the lab's node."""
-        self.prefix: list[str] = ["env", "-C", str(FILES)]
+        self.pid, self.prefix = os.getpid(), ["env", "-C", str(FILES)]
         if NET.real is not None and self.inNamespace:
             real = NET.real.nameToNode.get(self.name) or NET.other()
             self.pid, self.prefix = real.pid, [*real.prefix, *self.prefix]
             # A router of the lab forwards; one of the script's forwards when the script says so.
-            now, before = settings(), NET.settings
-            taken = {name: now[name] for name in TAKEN_OVER if now[name] != NET.at_first[name]}
-            NET.settings = before | taken
             own = {"ip_forward": "0"} if self.kind == "router" else {}
+            taken = {name: value for name, value in settings().items() if value != NET.at_first[name]}
+            NET.settings = NET.settings | taken
             self.sysctls({f"net.ipv4.{name}": value for name, value in (own | taken).items()})
-        elif NET.real is not None:
-            self.pid = os.getpid()
 
     def described(self) -> JsonObject:
         """The node as it is described."""
@@ -294,9 +278,9 @@ class ScriptNode(LabNode):
     def popen(self, *words: Any, **options: Any) -> subprocess.Popen[bytes]:
         """Starts a program inside the node."""
         NET.begin()
-        first = str((words[0] if isinstance(words[0], list) else str(words[0]).split())[0])
-        if not options.get("shell") and shutil.which(first) is None:
-            NET.missing(first)
+        first, *_ = words[0] if isinstance(words[0], list) else str(words[0]).split()
+        if not options.get("shell") and shutil.which(str(first)) is None:
+            NET.missing(str(first))
         process = super().popen(*words, **options)
         STARTED[process.pid] = bool(self.inNamespace)
         return process
@@ -332,10 +316,7 @@ class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  #
         if not driving and (controllers or not (NET.without_controller or "failMode" in self.said)):
             self.failMode = "standalone"
         elif not driving and self.failMode == "secure":
-            NET.note(
-                f"{self.name}: no controller and failMode='secure': as in Mininet, packets pass by rules of ovs-ofctl "
-                "only; OVSBridge, or failMode='standalone', learns addresses by itself"
-            )
+            NET.note(f"{self.name}: no controller and failMode='secure', so packets pass by rules of ovs-ofctl only")
         self.batch, words = False, []
         if self.failMode == "secure" or self.dpid != switches.bridge_number(self.name) or self.protocols:
             words += ["set", "bridge", self.name, f"fail_mode={self.failMode}", f"other_config:datapath-id={self.dpid}"]
@@ -390,14 +371,10 @@ class ScriptRemote(ScriptController):
         """Whether somebody listens."""
         sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
         listening = {int(words[1].partition(":")[2], 16) for words in sockets if words[3] == LISTENS}
-        for port in self.tried:
-            if port in listening:
-                self.port = port
-                return True
-        NET.note(
-            f"{self.name}: nobody listened at {self.ip}:{self.port} when the switches started, so they learn by "
-            "themselves; start the controller's program in the script, and before the switches"
-        )
+        if found := listening & set(self.tried):
+            self.port = max(found)
+            return True
+        NET.note(f"{self.name}: nobody listened at port {self.port} when switches started, so they learn by themselves")
         return False
 
 
@@ -447,19 +424,13 @@ class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
             words = {}
         if refused := [name for name in REFUSED if name in words]:
             raise refuse(refused[0], "a drop-tail queue; a scenario has RED, CoDel and ECN")
-        bw, loss, queue = (
-            _number(name, words.pop(name, default))
-            for name, default in (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE))
-        )
+        defaults = (("bw", 0), ("loss", 0), ("max_queue_size", DEFAULT_QUEUE))
+        bw, loss, queue = (_number(name, words.pop(name, default)) for name, default in defaults)
         delay_ns, jitter_ns = (_time(name, words.pop(name, 0)) for name in ("delay", "jitter"))
         for name in words:
-            how = "the serialiser is exact" if name in SHAPERS else "not a word that links have here"
-            NET.note(f"{name}: ignored; {how}")
+            NET.note(f"{name}: ignored; {'the serialiser is exact' if name in SHAPERS else 'no word of links here'}")
         if loss:
-            NET.note(
-                "loss: each packet is lost with the same probability, whatever its length, behind the link and not "
-                "before it"
-            )
+            NET.note("loss: the same for each packet, whatever its length, and behind the link, not before it")
         numbers = {"limit_packets": int(queue), "delay_ns": delay_ns, "jitter_ns": jitter_ns, "loss": loss / 100}
         return {"rate_bps": round(bw * 10**6 / 8) * 8 or None, **numbers}
 
