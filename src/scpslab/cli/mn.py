@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-import os
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,6 @@ from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
 from scpslab.plan.mininet import MOST_FILE_BYTES, MOST_FILES, Described, MininetScript, ScriptFile, Test
-from scpslab.plan.packs import EXPECTED, wanted
 from scpslab.plan.values import LONGEST_LABEL, LONGEST_TEXT
 from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
@@ -37,7 +37,7 @@ ENGINE = engine_choice(GUESTS, "Engine to run it in (on the wall clock, CLI(net)
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
 # Of the files beside a script.
-MOST_LOOKED_AT = 2000
+MOST_LOOKED_AT, HIDDEN = 2000, re.compile(r"(^|/)(\.|__)")
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
 
@@ -87,8 +87,6 @@ def mn(
         files=_beside(script),
     )
     layers = tuple(filter(None, packages.split(",")))
-    if wrong := [name for name in layers if wanted(name) is None]:
-        raise UsageError(f"--packages: found {names.shown(wrong[0])}; expected {EXPECTED}. Correct the option.")
     runner = GUESTS[engine]()
     notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
@@ -128,15 +126,10 @@ def _text(path: Path | None) -> str:
 
 def _beside(script: Path) -> tuple[ScriptFile, ...]:
     """The files beside a script and below its folder, which come along up to a size."""
-    found: dict[Path, int] = {}
-    for place, folders, files in os.walk(script.parent):
-        folders[:] = sorted(name for name in folders if not name.startswith((".", "__")))
-        paths = (
-            Path(place, name) for name in sorted(files) if not name.startswith(".") and Path(place, name) != script
-        )
-        found |= {path: path.stat().st_size for path in paths if path.is_file() and not path.is_symlink()}
-        if len(found) > MOST_LOOKED_AT:
-            break
+    looked_at = islice(script.parent.rglob("*"), MOST_LOOKED_AT)
+    inner = {path: path.relative_to(script.parent) for path in looked_at if path.is_file() and not path.is_symlink()}
+    shown = [path for path, name in inner.items() if path != script and not HIDDEN.search(str(name))]
+    found = {path: path.stat().st_size for path in sorted(shown)}
     smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
     chosen = [
         path
@@ -149,10 +142,7 @@ def _beside(script: Path) -> tuple[ScriptFile, ...]:
             f"{MOST_FILES} files and {MOST_FILE_BYTES >> 20} MiB do. Put the script into a folder of its own"
         )
     contents = {path: base64.b64encode(path.read_bytes()).decode() for path in chosen}
-    return tuple(
-        ScriptFile(path=str(path.relative_to(script.parent)), executable=os.access(path, os.X_OK), content=content)
-        for path, content in contents.items()
-    )
+    return tuple(ScriptFile(path=str(inner[path]), content=content) for path, content in contents.items())
 
 
 def _described(runner: Engine, cell: CellRun, file: str) -> Described:

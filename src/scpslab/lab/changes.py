@@ -160,14 +160,8 @@ class LinkChanges:
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
         serialiser = DISCIPLINES[queue.discipline].root(rate_bps, direction.plan.overhead_bytes, queue)
-        self._tc(direction.entering, f"qdisc change DEV root handle 1: {serialiser}")
+        self.network.tc(direction.entering, f"qdisc change DEV root handle 1: {serialiser}")
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
-
-    def _tc(self, index: int, command: str) -> str:
-        place, name = self.network.places[index], self.network.names[index]
-        where = [] if self.network.pid(place) is None else ["-n", place]
-        argv = ["tc", *where, *command.replace("DEV", f"dev {name}").split()]
-        return subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 
     def renew(self, direction: DirectionStages, seed: str, numbers: Mapping[str, Any]) -> None:
         """Gives a direction that has every stage other numbers: what waits in its queue is lost, as where Mininet does
@@ -183,8 +177,8 @@ class LinkChanges:
         entry, arrival = _words(self.stages.entries, index), _words(self.stages.arrivals, direction.arriving)
         # Meanwhile nothing enters.
         entry[LIMIT_BYTES] = 1
-        waiting = json.loads(self._tc(index, "-s -j qdisc show DEV root"))[0]
-        self._tc(index, "qdisc del DEV root")
+        waiting = json.loads(self.network.tc(index, "-s -j qdisc show DEV root"))[0]
+        self.network.tc(index, "qdisc del DEV root")
         self.now[direction.link, direction.name] |= {"rate": rate_bps, "delay": delay_ns}
         drawn = random.Random(seed).getrandbits(48)  # noqa: S311  # a channel, no secret
         order = f" {jitter_ns}ns seed {drawn}" if jitter_ns else f" rate {ORDER_RATE}"
@@ -207,10 +201,10 @@ class LinkChanges:
         plan, now = direction.plan, self.now[direction.link, direction.name]
         if plan.rate_bps and plan.queue:
             serialiser = DISCIPLINES[plan.queue.discipline].root(int(now["rate"]), plan.overhead_bytes, plan.queue)
-            self._tc(direction.entering, f"qdisc replace DEV root handle 1: {serialiser}")
+            self.network.tc(direction.entering, f"qdisc replace DEV root handle 1: {serialiser}")
         if direction.relay is not None:
             options = self.delays.get(direction) or self.settled.delay_options(direction, plan.delay_ns)
-            self._tc(direction.relay, f"qdisc replace DEV root handle 2: {options}")
+            self.network.tc(direction.relay, f"qdisc replace DEV root handle 2: {options}")
 
     def _state(self, direction: DirectionStages, is_down: bool) -> None:
         room = self.settled.room[direction.arriving]

@@ -23,7 +23,7 @@ from mininet.link import Intf, Link
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.core.units import LARGEST
-from scpslab.lab import changes, switches
+from scpslab.lab import changes, iperf, switches
 from scpslab.lab.cell import Prepared
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import WORK
@@ -49,11 +49,8 @@ PACKAGES = {
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
-UNITS_NS = {
-    **dict.fromkeys(("s", "sec", "secs"), 10**9),
-    **dict.fromkeys(("ms", "msec", "msecs"), 10**6),
-    **dict.fromkeys(("us", "usec", "usecs", ""), 1000),
-}
+SCALES = ((10**9, ("s", "sec", "secs")), (10**6, ("ms", "msec", "msecs")), (1000, ("us", "usec", "usecs", "")))
+UNITS_NS = {unit: scale for scale, units in SCALES for unit in units}
 TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
 # Numbers of a link: between what they are, and in words. Whatever is 0 is as if it were not there.
 NUMBERS = {
@@ -62,6 +59,12 @@ NUMBERS = {
     "max_queue_size": (1, LARGEST, "a number of packets"),
 }
 LONGEST_SHOWN = 60
+# Words of hosts that do nothing here, and why.
+IGNORED = {
+    "inNamespace": "each node has a network of its own, and none has a way to the outside",
+    "privateDirs": "/tmp, /run, /etc and /var are each node's own, all nodes share the others",
+    **dict.fromkeys(("cpu", "cores", "sched"), "computing takes no virtual time"),
+}
 # Words that say how Mininet does a thing, those of every interface, and those to say something about.
 OF_INTERFACES = ("mac", "ip", "ifconfig", "up")
 OF_LINKS = {*OF_INTERFACES, "fast", "speedup", "gro", "tso", "txo", "rxo", "moveIntfFn", "disable_gro"}
@@ -73,22 +76,13 @@ CHANGES, OWN = re.compile(r"\.config\b"), re.compile(r"super\(.*?\)\s*\.config|\
 TAKEN_OVER = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")
 # What constructors of Mininet's own type into nodes.
 OF_CONSTRUCTORS = {"ifconfig lo up", "sysctl -n net.ipv4.ip_forward"}
-# The state of a socket in /proc/net/tcp.
-LISTENS = "0A"
-# Commands that may lose packets where nobody counts, and what tc says when it refuses.
-TOUCHING, OF_TC = re.compile(r"\b(tc|ifconfig|ip link|ovs-\w+|iptables|nft)\b"), re.compile(r"\btc\b")
-WRONG = re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
-TOUCHED = WORK / "touched"
+# Commands of tc, and what it says when it refuses.
+OF_TC, WRONG = re.compile(r"\btc\b"), re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
 
 
 def refuse(found: str, expected: str) -> SystemExit:
     """The end of a script that asks for what there is not."""
     return SystemExit(f"scpslab mn: found {found}; expected {expected}.")
-
-
-def _given(name: str, value: Any) -> str:
-    text = repr(value)
-    return f"{name}={text[:LONGEST_SHOWN]}{'…' if len(text) > LONGEST_SHOWN else ''}"
 
 
 def settings() -> dict[str, str]:
@@ -112,7 +106,8 @@ class Drawing:
         self.notes: dict[str, None] = {}
         self.renewals = 0
         # Settings outside of all nodes, at first and as nodes took them over; directions that the script has changed.
-        self.at_first = self.settings = settings()
+        self.at_first: dict[str, str] = {}
+        self.settings: dict[str, str] = {}
         self.theirs: set[Any] = set()
 
     def note(self, text: str) -> None:
@@ -200,6 +195,7 @@ class ScriptNode(LabNode):
     """`Node`, `Host`, and what a script derives from them."""
 
     kind = "host"
+    setCPUFrac = setCPUs = lambda *_words, **_params: None  # noqa: N815  # Mininet's names
     stdout = property(lambda node: node.opened(), lambda node, value: node.__dict__.update(output=value))
 
     def __init__(self, name: str, *words: Any, **params: Any) -> None:
@@ -207,10 +203,10 @@ class ScriptNode(LabNode):
             raise refuse(f"a second node {name}", "a name of its own for each node")
         self.said = dict(params)
         if self.kind == "host":
-            for word in [one for one in ("inNamespace", "privateDirs") if params.pop(one, None) not in (None, True)]:
-                NET.note(
-                    f"{word} of {name}: each node has a network, /tmp, /run, /etc and /var of its own, and no other"
-                )
+            for word, why in IGNORED.items():
+                if params.get(word) not in (None, True):
+                    NET.note(f"{word} of {name}: ignored; {why}")
+            params |= {"inNamespace": True, "privateDirs": []}
             self.kind = "host" if type(self).config is ScriptNode.config else "router"
         if self.kind:
             NET.nodes[name] = self
@@ -265,8 +261,6 @@ class ScriptNode(LabNode):
             return ""
         NET.begin()
         said = super().cmd(*words, **options)
-        if TOUCHING.search(text):
-            TOUCHED.touch()
         if "ovs-vsctl" in text:
             NET.restore()
         if OF_TC.search(text) or NOT_FOUND.exists():
@@ -288,12 +282,6 @@ class ScriptNode(LabNode):
     def terminate(self) -> None:
         """Ends the node's shell; the node ends with the lab."""
         self.close_shell()
-
-
-class ScriptHost(ScriptNode):
-    """`Host`; and `CPULimitedHost`, without limits."""
-
-    setCPUFrac = setCPUs = lambda *_words, **_params: None  # noqa: N815  # Mininet's names
 
 
 class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  # Mininet has no types
@@ -369,10 +357,8 @@ class ScriptRemote(ScriptController):
 
     def drives(self) -> bool:
         """Whether somebody listens."""
-        sockets = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-        listening = {int(words[1].partition(":")[2], 16) for words in sockets if words[3] == LISTENS}
-        if found := listening & set(self.tried):
-            self.port = max(found)
+        if found := [port for port in self.tried if iperf.listens(os.getpid(), "tcp", port)]:
+            self.port = found[0]
             return True
         NET.note(f"{self.name}: nobody listened at port {self.port} when switches started, so they learn by themselves")
         return False
@@ -408,13 +394,6 @@ class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
             self.words = {name: value for name, value in words.items() if value}
             NET.renew(self, self.shape())
         return {**result, "tcoutputs": [], "parent": " parent 10:1 "}
-
-    def rename(self, newname: str) -> Any:
-        """As in Mininet; the lab goes on finding the interface."""
-        network = NET.cell.network
-        found = [at for at, name in network.names.items() if (network.places[at], name) == (self.node.name, self.name)]
-        network.names.update(dict.fromkeys(found, newname))
-        return super().rename(newname)
 
     def shape(self) -> JsonObject:
         """Mininet's words for what an interface sends, in base units."""
@@ -463,19 +442,19 @@ def _number(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if name == "max_queue_size" and number % 1 and number > 1:
-        NET.note(f"{_given(name, value)}: {number // 1:.0f} packets, as in Mininet")
+        NET.note(f"{name}={value}: {number // 1:.0f} packets, as in Mininet")
         number //= 1
     if not (number == 0 or least <= number <= most):
-        raise refuse(_given(name, value), expected)
+        raise refuse(f"{name}={value!r}"[:LONGEST_SHOWN], expected)
     return number
 
 
 def _time(name: str, value: Any) -> int:
     match = TIME.fullmatch(str(value))
     if match is None or match[2] not in UNITS_NS:
-        raise refuse(_given(name, value), "a time such as '5ms'")
+        raise refuse(f"{name}={value!r}"[:LONGEST_SHOWN], "a time such as '5ms'")
     if (time_ns := float(match[1]) * UNITS_NS[match[2]]) > LARGEST:
-        raise refuse(_given(name, value), f"a time of at most {LARGEST // 10**9} s")
+        raise refuse(f"{name}={value!r}"[:LONGEST_SHOWN], f"a time of at most {LARGEST // 10**9} s")
     if value and not match[2]:
         NET.note(f"{name}={value}: microseconds, as tc reads a time without a unit")
     return round(time_ns)
@@ -537,9 +516,8 @@ def classes() -> dict[str, Params]:
         "OVSLink": ScriptLink,
         "OVSIntf": ScriptIntf,
     }
-    own["CPULimitedHost"] = type("CPULimitedHost", (ScriptHost,), {})
     bridges = dict.fromkeys(("Switch", "UserSwitch", "OVSSwitch", "OVSKernelSwitch", "IVSSwitch"), ScriptSwitch)
-    nodes = {"Node": ScriptNode, "Host": ScriptHost, "OVSBridge": ScriptBridge}
+    nodes = {"Node": ScriptNode, "Host": ScriptNode, "CPULimitedHost": ScriptNode, "OVSBridge": ScriptBridge}
     own |= {"Controller": ScriptController, "DefaultController": ScriptController, "RemoteController": ScriptRemote}
     return {
         "mininet.link": {**links, "TCLink": ScriptTCLink, "TCULink": ScriptTCLink},

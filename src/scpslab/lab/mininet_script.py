@@ -40,7 +40,7 @@ from scpslab.plan.mininet import MininetScript
 
 # Mininet's parameters from the second on, and what they are where a script does not say.
 NAMES = ("switch", "host", "controller", "link", "intf")
-DEFAULTS = (parts.ScriptSwitch, parts.ScriptHost, parts.ScriptController, parts.ScriptLink, parts.ScriptIntf)
+DEFAULTS = (parts.ScriptSwitch, parts.ScriptNode, parts.ScriptController, parts.ScriptLink, parts.ScriptIntf)
 
 # Commands that Debian makes when packages are configured, which those of a pack are not.
 LINKS = {"python": "python3", "iptables": "iptables-nft", "traceroute": "traceroute.db", "nc": "nc.openbsd"}
@@ -59,17 +59,6 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         params |= zip(("topo", *NAMES), words, strict=False)
         NET.without_controller = params.get("controller", "") is None
         super().__init__(**{**dict(zip(NAMES, DEFAULTS, strict=True)), "waitConnected": False, **params})
-
-    def addHost(self, name: str, cls: Any = None, **params: Any) -> Any:  # Mininet's names
-        """A host."""
-        if "CPULimited" in repr(cls or self.host) or {"cpu", "cores", "sched"} & set(params):
-            NET.note("CPULimitedHost, cpu: ignored; computing takes no virtual time")
-        return super().addHost(name, cls, **params)
-
-    def addNAT(self, name: str = "nat0", connect: Any = True, **params: Any) -> Any:
-        """A router that translates addresses between the script's own networks."""
-        NET.note(f"addNAT: {name} translates between the networks of the script; a guest has no way to the outside")
-        return super().addNAT(name, connect, **params | {"inNamespace": True})
 
     @staticmethod
     def randMac() -> None:
@@ -94,30 +83,20 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         for node in self.hosts:
             node.terminate()
 
-    def startTerms(self) -> None:
-        """There is no display."""
-        NET.missing("xterm")
-
-    def iperf(
-        self,
-        hosts: Any = None,
-        l4Type: str = "TCP",  # noqa: N803
-        udpBw: str = "10M",  # noqa: N803
-        fmt: Any = None,
-        seconds: int = 5,
-        port: int = 0,
-    ) -> list[str]:
+    def iperf(self, hosts: Any = None, *words: Any, **said: Any) -> list[str]:
         """Mininet's measurement with iperf 2, on the lab's port."""
         NET.begin()
-        if fmt or port not in (0, iperf.PORT):
+        said |= zip(("l4Type", "udpBw", "fmt", "seconds", "port"), words, strict=False)
+        if said.get("fmt") or said.get("port", iperf.PORT) != iperf.PORT:
             NET.note(f"fmt, port of iperf: ignored; the unit is the best fitting one, and the port {iperf.PORT}")
         client, server = hosts or (self.hosts[0], self.hosts[-1])
-        rate = udpBw if l4Type == "UDP" else ""
+        kind, seconds = said.get("l4Type", "TCP"), said.get("seconds", iperf.SECONDS)
+        rate = said.get("udpBw", "10M") if kind == "UDP" else ""
         try:
             rates = iperf.measure(client, server, server.IP(), rate, seconds)
         except iperf.IperfError as error:
             raise SystemExit(str(error)) from error
-        mininet.net.output(f"*** Iperf: {l4Type} between {client} and {server}: {rates}\n")
+        mininet.net.output(f"*** Iperf: {kind} between {client} and {server}: {rates}\n")
         return [rate, *rates] if rate else rates
 
     def configLinkStatus(self, src: str, dst: str, status: str) -> None:
@@ -136,14 +115,11 @@ class ScriptCLI(LabCLI):
         super().__init__(NET.cell.network, NET.cell.settled, CELL / OUT, NET.cell.services)
         self.locals["net"] = mininet
         if script or not NET.cell.plan.cell.shell:
-            lines = Path(script).read_text() if script else NET.script.commands
+            lines = (Path(script).read_text() if script else NET.script.commands).splitlines()
             if not lines:
-                print(
-                    "CLI(net): found nobody who types in virtual time; expected lines (--commands FILE) or the wall "
-                    "clock (--engine live)."
-                )
-            self.cmdqueue = [*lines.splitlines(), "exit"] if lines else ["exit"]
-            self.precmd = _echo if lines else str  # type: ignore[method-assign]  # for this prompt only
+                expected = "lines (--commands FILE) or the wall clock (--engine live)"
+                print(f"CLI(net): found nobody who types in virtual time; expected {expected}.")
+            self.cmdqueue, self.precmd = [*lines, "exit"], _echo if lines else str  # type: ignore[method-assign]
         self.serve()
         self.close()
 
@@ -210,7 +186,7 @@ def _lay_out(script: MininetScript) -> None:
         path = FILES / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(file.content))
-        path.chmod(0o755 if file.executable else 0o644)
+        path.chmod(0o755)
     Path(script.file).write_text(script.code)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     sys.argv = [script.file, *script.arguments]

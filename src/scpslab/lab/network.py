@@ -109,21 +109,22 @@ class LabNetwork:
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
             if direction.entering in settled.varying:
-                self._tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
+                self.tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
             if direction.relay is not None and settled.moves[direction].delays:
-                self._tc(direction.relay, "qdisc del DEV root", *DELAYING)
+                self.tc(direction.relay, "qdisc del DEV root", *DELAYING)
         self.moves = settled.moves
         return settled
 
-    def _tc(self, index: int, *commands: str) -> None:
-        """Changes an interface: lets the kernel keep the times that a program gives to packets."""
+    def tc(self, index: int, *commands: str) -> str:
+        """Changes an interface; returns what the last command has said."""
         place = self.places[index]
         where = [] if self.pid(place) is None else ["-n", place]
         for command in commands:
             argv = ["tc", *where, *command.replace("DEV", f"dev {self.names[index]}").split()]
-            subprocess.run(argv, check=True, capture_output=True)
+            said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
             with (self.logs / "tc.log").open("a") as log:
                 log.write(f"{' '.join(argv)}\n")
+        return said
 
     def longest_ns(self) -> int:
         """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the

@@ -30,7 +30,6 @@ class ScriptFile(Part):
     """A file beside a script, which its nodes see as well."""
 
     path: values.PlainText
-    executable: bool
     content: Base64
 
 
