@@ -16,7 +16,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import mininet.node
 from mininet.link import Intf, Link
@@ -122,10 +122,9 @@ class Drawing:
         if self.begun:
             return
         self.begun = True
-        said = {"nodes": self.nodes.values(), "links": self.links}
-        words = {name: [one.described() for one in ones] for name, ones in said.items()}
+        nodes, links = ([one.described() for one in ones] for ones in (self.nodes.values(), self.links))
         try:
-            described = Described.read(words | {"notes": list(self.notes)})
+            described = Described.read({"nodes": nodes, "links": links, "notes": list(self.notes)})
         except PlanError as error:
             raise SystemExit(f"scpslab mn: {error}.") from error
         if self.real is None:
@@ -142,7 +141,7 @@ class Drawing:
             self.renew(end, end.shape())
         self.replaced = changes.Replaced(self.cell.network)
 
-    def other(self) -> None:
+    def other(self) -> Never:
         """Ends a script whose network is another one in its second run, or grows too late."""
         expected = "nodes and links that are complete before the first command, and do not depend on chance"
         raise refuse("another network than in the first run", expected)
@@ -297,7 +296,7 @@ class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  #
         own = switches.bridge_number(self.name) or f"{1000 + len(NET.nodes):016x}"
         return str(super().defaultDpid(dpid)) if dpid else own
 
-    def start(self, controllers: list[Any]) -> None:
+    def start(self, controllers: list[Any]) -> None:  # type: ignore[override]  # Mininet's
         """Gives the bridge what is not as it is by itself, and the controllers that are there."""
         NET.begin()
         driving = [one for one in controllers if one.drives()]
@@ -337,11 +336,11 @@ class ScriptController(ScriptNode, mininet.node.Controller):  # type: ignore[mis
         """Whether its program is there."""
         return shutil.which(self.command.split()[0]) is not None
 
-    def start(self) -> None:
+    def start(self) -> None:  # type: ignore[override]  # Mininet's
         """Starts the program, if there is one; what is Mininet's default does what the bridges do."""
         NET.begin()
         if self.drives():
-            super().start()
+            mininet.node.Controller.start(self)
         elif self.command != "controller":
             NET.missing(self.command.split()[0])
 

@@ -119,7 +119,7 @@ class ScriptCLI(LabCLI):
             if not lines:
                 expected = "lines (--commands FILE) or the wall clock (--engine live)"
                 print(f"CLI(net): found nobody who types in virtual time; expected {expected}.")
-            self.cmdqueue, self.precmd = [*lines, "exit"], _echo if lines else str  # type: ignore[method-assign]
+            self.cmdqueue, self.precmd = [*lines, "exit"], _echo if lines else str
         self.serve()
         self.close()
 
@@ -167,7 +167,7 @@ def _lay_out(script: MininetScript) -> None:
     sys.modules["mininet.nodelib"].LinuxBridge = parts.ScriptBridge  # type: ignore[attr-defined]  # it is Mininet's
     mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, ScriptCLI, lambda: None
     os.kill = parts.kill
-    builtins.exit = builtins.quit = sys.exit
+    vars(builtins).update(exit=sys.exit, quit=sys.exit)
     login = {"SHELL": "/bin/bash", "USER": "root", "LOGNAME": "root", "NO_COLOR": "1"}
     os.environ.update(login | {"BASH_FUNC_command_not_found_handle%%": parts.HANDLER})
     if not script.described or not NET.cell.plan.cell.shell:
