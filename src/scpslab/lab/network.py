@@ -54,7 +54,9 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
             if isinstance(node, Switch):
                 whole = (network, pairs) if standalone else None
                 learns = standalone or network.topology == SCRIPTS
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, learns=learns, standalone=whole)
+                relays = network.topology == SCRIPTS and any(link.via == node.name for link in network.links)
+                own = {"mirror_to": node.mirror_to, "learns": learns, "relays": relays}
+                self.addSwitch(node.name, cls=LabSwitch, standalone=whole, **own)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:

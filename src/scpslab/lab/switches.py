@@ -176,7 +176,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
 
     def __init__(self, name: str, mirror_to: str | None = None, standalone: Any = None, **params: Any) -> None:
         params["inNamespace"] = False
-        self.learns: bool = params.pop("learns", True)
+        self.learns, self.relays = params.pop("learns", True), params.pop("relays", False)
         # `standalone`: the network and its pairs, where only `mn` sees to them.
         self.mirror_to, self.standalone = mirror_to, standalone
         # The maps of the links live as long as somebody holds them.
@@ -250,6 +250,9 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
             words += ["--", "add-port", self.name, name]
             if self.learns and (number := PORT.search(name)):
                 words += ["--", "set", "interface", name, f"ofport_request={number[1]}"]
+        if self.relays:
+            # What comes in at one port leaves at the other, wherever its destination was heard of.
+            words += ["--", "set", "bridge", self.name, "flood_vlans=0"]
         if self.learns and (own := bridge_number(self.name)):
             words += ["--", "set", "bridge", self.name, f"other_config:datapath-id={own}"]
         if self.mirror_to:
