@@ -17,19 +17,7 @@ from scpslab.plan.probes import Probe
 from scpslab.plan.profiles import Profile
 from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
-from scpslab.plan.values import (
-    Amount,
-    AxisValue,
-    CellId,
-    KernelSeed,
-    Label,
-    Name,
-    Period,
-    Probability,
-    Rate,
-    Seed,
-    Size,
-)
+from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed, Size
 from scpslab.plan.workloads import Workload
 
 # Seconds that 64 signed bits hold in nanoseconds.
@@ -51,7 +39,7 @@ class Limits(Part):
 class Policer(Part):
     """A token bucket without a queue: what it has no credit for is dropped, before the direction's queue."""
 
-    rate_bps: Rate
+    rate_bps: Amount
     burst_bytes: Annotated[int, Range(1, 1 << 30)]
 
 

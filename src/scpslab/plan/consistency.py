@@ -205,13 +205,7 @@ def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, service.problems(network))
 
 
-OF_PACKETS = {
-    "profile": "a profile",
-    "duplicate": "packets that arrive twice",
-    "policer": "a policer",
-    "aggregate_ns": "an aggregate",
-    "late": "late packets",
-}
+OF_PACKETS = ("profile", "duplicate", "policer", "aggregate_ns", "late")
 
 
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
@@ -254,9 +248,8 @@ def _fitting(impairment: Impairment, cell: CellPlan, network: NetworkPlan) -> It
             yield from (problem.within("profile") for problem in found_there)
         yield from impairment.misfits(link, direction, changes)
         return
-    for key, what in OF_PACKETS.items():
-        if getattr(impairment, key) is not None:
-            yield Problem((key,), f"{what} on a serial link", "it on a link of packets")
+    for key in (key for key in OF_PACKETS if getattr(impairment, key) is not None):
+        yield Problem((key,), f"{key} on a serial link", "it on a link of packets")
 
 
 def changes_of(cell: CellPlan, link: str, name: str) -> set[str]:
