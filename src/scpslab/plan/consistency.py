@@ -185,7 +185,9 @@ def _changing_rate(cell: CellPlan, link: Link, direction: Direction) -> Iterator
     where = f"rates of {link.name}.{direction.name}"
     room = queue.limit_bytes * 8 if queue.limit_bytes is not None else (queue.limit_packets or 0) * packet_bits
     slowest = min(rate_bps for _, rate_bps in stretches)
-    if (held_s := (room + packet_bits) // slowest) > LONGEST_HELD_S:
+    impairment = cell.impairment(link.name, direction.name)
+    held_s = (room + packet_bits) // slowest
+    if held_s + ((impairment and impairment.aggregate_ns) or 0) // 10**9 > LONGEST_HELD_S:
         found = f"{where} of {slowest} bit/s, at which a queue of {room // 8} B lasts for {held_s} s"
         yield Problem(("events",), found, f"at most {LONGEST_HELD_S} s", "Lower the queue's limit, or raise the rate.")
 

@@ -24,10 +24,8 @@ FORM = Form("a network of containerlab", "name, topology", "docs/coming-from.md"
 ADDRESS = re.compile(r"ip (?:-4 )?a(?:ddr(?:ess)?)? add (?:dev (\S+) )?([\d.]+/\d+)(?: dev (\S+))?")
 ROUTE = re.compile(r"ip (?:-4 )?r(?:oute)? (?:add|replace) (\S+) via ([\d.]+)(?: dev \S+)?")
 FORWARDS = re.compile(r"sysctl (?:-\S+ )*net\.ipv4\.ip_forward=1")
-HARMLESS = re.compile(r"ip link set (?:dev )?\S+ up")
-KINDS = {"linux": "host", "bridge": "switch", "ovs-bridge": "switch"}
 IMAGE = "ghcr.io/srl-labs/network-multitool"
-UNLIMITED_BYTES, NS_PER_S = 1 << 30, 10**9
+KINDS = {"linux": "host", "bridge": "switch", "ovs-bridge": "switch"}
 
 
 @dataclass
@@ -86,7 +84,7 @@ class _Reader:
             node.routes.append((found[1], found[2]))
         elif FORWARDS.fullmatch(command):
             node.kind = "router"
-        elif not HARMLESS.fullmatch(command):
+        elif not command.startswith("ip link set "):
             self.left_out.append(f"{'.'.join(map(str, at))}: {command}")
 
     def links(self, topology: dict[str, Any], nodes: dict[str, _Node]) -> Iterator[tuple[list[list[str]], int]]:
@@ -134,9 +132,8 @@ def topology_of(path: Path) -> tuple[str, list[str]]:
             ips = [f"{subnet}.1/30", f"{subnet}.2/30"]
         words = [repr(node) for node, _ in ends] + [f"name={'-'.join((ends[0][0], ends[1][0], str(number)))!r}"]
         words += [f"{side}_ip={ip!r}" for side, ip in zip("ab", ips, strict=True) if ip]
-        if not is_switched:
-            relays.append(f"relay{number}")
-            words.append(f"via={relays[-1]!r}")
+        relays += [] if is_switched else [f"relay{number}"]
+        words += [] if is_switched else [f"via={relays[-1]!r}"]
         lines.append(f"    net.link({', '.join(words)}, mtu_bytes={mtu_bytes})")
     body = [f"    net = Network({str(name)!r})", *(f"    net.{node.kind}({one!r})" for one, node in nodes.items())]
     body += [*(f"    net.switch({relay!r})" for relay in relays), *lines]
@@ -165,8 +162,8 @@ def written(network: NetworkPlan) -> str:
             shape = [f"rate {direction.rate_bps}bit"] if direction.rate_bps else []
             shape += [f"delay {direction.first_delay_ns // 1000}us"] if direction.first_delay_ns else []
             if shape:
-                in_flight = (direction.rate_bps or 0) * direction.first_delay_ns // (8 * NS_PER_S)
-                room = direction.queue.room_bytes + in_flight if direction.queue else UNLIMITED_BYTES
+                in_flight = (direction.rate_bps or 0) * direction.first_delay_ns // (8 * 10**9)
+                room = direction.queue.room_bytes + in_flight if direction.queue else 1 << 30
                 words = f"{' '.join(shape)} limit {1 + room // FULL_PACKET_BYTES}"
                 commands[end.node].append(f"tc qdisc add dev {port} root netem {words}")
         links.append({"endpoints": ends, "mtu": link.mtu_bytes})
@@ -178,6 +175,6 @@ def written(network: NetworkPlan) -> str:
             nodes[node.name] = {"kind": "linux", "image": IMAGE, "exec": [*first, *commands[node.name], *last]}
         elif node.name not in relays:
             nodes[node.name] = {"kind": "bridge"}
-    lines = [f"# Left out: the serial line {line.name}\n" for line in network.serial_links]
+    head = "".join(f"# Left out: the serial line {line.name}\n" for line in network.serial_links)
     said = {"name": network.topology, "topology": {"nodes": nodes, "links": links}}
-    return "".join(lines) + yaml.safe_dump(said, sort_keys=False, width=1000)
+    return head + yaml.safe_dump(said, sort_keys=False, width=1000)
