@@ -124,10 +124,10 @@ class Audit:
     def _lateness(self) -> Numbers:
         """By how much longer than others each packet is under way."""
         late, packets = self.impairment.late if self.impairment else None, self.packets
-        if late is None:
-            return np.zeros(len(packets), np.int64)
-        counted = (packets.left_ns != NEVER) & (packets.wire_bytes >= late.min_bytes)
-        return np.where(counted & np.isin(np.cumsum(counted), late.packets), late.by_ns, 0)
+        counted = (packets.left_ns != NEVER) & (packets.wire_bytes >= (late.min_bytes if late else 0))
+        return np.where(
+            counted & np.isin(np.cumsum(counted), late.packets if late else ()), late.by_ns if late else 0, 0
+        )
 
     def _order(self) -> Doubt | None:
         """Nobody is offered, or seen, before what came before it; jitter alone lets packets overtake each other."""

@@ -141,14 +141,11 @@ class LabNetwork:
                 for change in ("delay", "rate")
             )
             moves = self.moves[direction]
-            whole_ns += (
-                plan.jitter_ns
-                + (moves.late.by_ns if moves.late else 0)
-                + max(
-                    [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
-                )
+            whole_ns += plan.jitter_ns + max(
+                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
             )
-            if moves.stretches and not rates:
+            whole_ns += moves.hold_ns + (moves.late.by_ns if moves.late else 0)
+            if moves.stretches and not rates and not moves.hold_ns:
                 # Of a profile; planning sees to it. Those of events are the lowest of their rates.
                 whole_ns += LONGEST_HELD_S * SECOND_NS
             elif plan.rate_bps is not None and plan.queue is not None:

@@ -104,7 +104,8 @@ class Moves:
     """What the plan changes of a direction while a cell runs: its rates (until when, bit/s, sum, rest) or chances to
     leave (when, 0, bytes), its delays and the weights of its bit errors (from when, value), and when it is down.
 
-    `is_linear`, `may_reorder`: of delays. `late`: packets with a delay of their own.
+    `is_linear`, `may_reorder`: of delays. `late`: packets with a delay of their own. `hold_ns`: of an aggregate, where
+    there is no profile.
     """
 
     stretches: tuple[tuple[int, int, int, int], ...] = ()
@@ -115,6 +116,7 @@ class Moves:
     is_linear: bool = False
     may_reorder: bool = False
     late: LatePackets | None = None
+    hold_ns: int = 0
 
     @classmethod
     def of(cls, direction: DirectionStages, cell: CellPlan, vectors: Path) -> Self:
@@ -132,7 +134,7 @@ class Moves:
         delays = steps(".delays") or (((0, direction.plan.delay_ns),) if late else ())
         if profile is None:
             rates = tuple(with_sums(stretches_of(cell, direction.link, direction.plan)))
-            return cls(rates, delays=delays, late=late)
+            return cls(rates, delays=delays, late=late, hold_ns=(impairment and impairment.aggregate_ns) or 0)
         chances, each = steps(".chances"), FULL_PACKET_BYTES + direction.plan.overhead_bytes
         summed = accumulate(packets * each for _, packets in chances)
         return cls(

@@ -26,12 +26,14 @@ from scpslab.plan.values import (
     Name,
     Period,
     Probability,
-    Rate,
     Seed,
     Size,
 )
 from scpslab.plan.workloads import Traffic, Workload
 
+LARGEST_BURST_BYTES = 1 << 30  # in 10^-9 bytes it fits into 64 bits, twice
+# With every delay and queue that there may be besides, fq can still hold the packet.
+LONGEST_EXTRA_NS = 60 * 10**9
 # Seconds that 64 signed bits hold in nanoseconds.
 LONGEST_S = 9_223_372_037
 
@@ -51,8 +53,8 @@ class Limits(Part):
 class Policer(Part):
     """A token bucket without a queue: what it has no credit for is dropped, before the direction's queue."""
 
-    rate_bps: Rate
-    burst_bytes: Annotated[int, Range(1, 1 << 30)]
+    rate_bps: Amount
+    burst_bytes: Annotated[int, Range(1, LARGEST_BURST_BYTES)]
 
 
 class LatePackets(Part):
@@ -88,17 +90,20 @@ class Impairment(Part):
         if self.policer is not None:
             full = link.mtu_bytes + direction.overhead_bytes
             yield from (one.within("policer") for one in rate_problems(("rate_bps",), self.policer.rate_bps))
-            if self.policer.burst_bytes < full:
-                found = f"a burst of {units.text('size', self.policer.burst_bytes)}, so that full packets never pass"
-                yield Problem(("policer", "burst_bytes"), found, f"at least {full} B", "Raise the burst.")
+            if not full <= self.policer.burst_bytes <= LARGEST_BURST_BYTES:
+                found = f"a burst of {units.text('size', self.policer.burst_bytes)}"
+                expected = f"{full} B, with which full packets pass, to {LARGEST_BURST_BYTES} B"
+                yield Problem(("policer", "burst_bytes"), found, expected, "Correct the burst.")
         if self.aggregate_ns is not None:
             if queue is None or not queue.serialises:
                 found = f"an aggregate beside {f'the discipline {queue.discipline}' if queue else 'no queue'}"
                 yield Problem(("aggregate_ns",), found, "a rate and a drop-tail queue", "Choose another discipline.")
+            yield from _too_long("aggregate_ns", self.aggregate_ns)
             if profile is not None and "packets" in profile.columns:
                 found = "an aggregate beside a profile of delivery opportunities"
                 yield Problem(("aggregate_ns",), found, "one of them", "Remove one.")
         if self.late is not None:
+            yield from _too_long("late", self.late.by_ns)
             others = {
                 "delay_table": direction.delay_table is not None,
                 "jitter": direction.jitter_ns > 0,
@@ -110,6 +115,11 @@ class Impairment(Part):
             if link.via is None:
                 found = "late packets on a link without a relay"
                 yield Problem(("late",), found, "a link that goes through a switch (via)", "Choose such a link.")
+
+
+def _too_long(key: str, time_ns: int) -> Iterator[Problem]:
+    if time_ns > LONGEST_EXTRA_NS:
+        yield Problem((key,), units.text("duration", time_ns), "at most 60 s", "Correct the time.")
 
 
 class CellPlan(Part):

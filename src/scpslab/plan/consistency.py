@@ -185,7 +185,9 @@ def _changing_rate(cell: CellPlan, link: Link, direction: Direction) -> Iterator
     where = f"rates of {link.name}.{direction.name}"
     room = queue.limit_bytes * 8 if queue.limit_bytes is not None else (queue.limit_packets or 0) * packet_bits
     slowest = min(rate_bps for _, rate_bps in stretches)
-    if (held_s := (room + packet_bits) // slowest) > LONGEST_HELD_S:
+    impairment = cell.impairment(link.name, direction.name)
+    held_s = (room + packet_bits) // slowest
+    if held_s + ((impairment and impairment.aggregate_ns) or 0) // 10**9 > LONGEST_HELD_S:
         found = f"{where} of {slowest} bit/s, at which a queue of {room // 8} B lasts for {held_s} s"
         yield Problem(("events",), found, f"at most {LONGEST_HELD_S} s", "Lower the queue's limit, or raise the rate.")
 
@@ -205,13 +207,7 @@ def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
         yield from _within(at, service.problems(network))
 
 
-OF_PACKETS = {
-    "profile": "a profile",
-    "duplicate": "packets that arrive twice",
-    "policer": "a policer",
-    "aggregate_ns": "an aggregate",
-    "late": "late packets",
-}
+OF_PACKETS = ("profile", "duplicate", "policer", "aggregate_ns", "late")
 
 
 def _impairments(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
@@ -254,9 +250,8 @@ def _fitting(impairment: Impairment, cell: CellPlan, network: NetworkPlan) -> It
             yield from (problem.within("profile") for problem in found_there)
         yield from impairment.misfits(link, direction, changes)
         return
-    for key, what in OF_PACKETS.items():
-        if getattr(impairment, key) is not None:
-            yield Problem((key,), f"{what} on a serial link", "it on a link of packets")
+    for key in (key for key in OF_PACKETS if getattr(impairment, key) is not None):
+        yield Problem((key,), f"{key} on a serial link", "it on a link of packets")
 
 
 def changes_of(cell: CellPlan, link: str, name: str) -> set[str]:

@@ -235,8 +235,7 @@ def _disturbances(plan: Plan, hop: Hop) -> list[str]:
         causes["packets out of order or doubled"] = direction.jitter_ns or (
             impairment and (impairment.duplicate or impairment.late)
         )
-        causes["a policer"] = impairment and impairment.policer
-        causes["packets held back to leave together"] = impairment and impairment.aggregate_ns
+        causes["a policer, or packets held back"] = impairment and (impairment.policer or impairment.aggregate_ns)
         if direction.queue is not None:
             causes[f"queue {direction.queue.discipline}"] = direction.queue.discipline != DEFAULT
     return [text for text, is_there in causes.items() if is_there]

@@ -18,8 +18,6 @@ from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Transfer
 from scpslab.kinds.stacks.kernel.scenario import Control
 from scpslab.kinds.workloads.bulk.plan import Application as Planned
 
-NS_PER_S = 10**9
-
 
 class Pause(Part):
     """The sending program writes nothing for a while, and the connection stays open."""
@@ -52,7 +50,7 @@ class Application(Part):
         burst, pauses = self.burst or segment, tuple((pause.after, pause.lasts) for pause in self.pauses)
         if self.rate is None:
             return Planned(pauses=pauses)
-        return Planned(burst_bytes=burst, every_ns=max(1, burst * 8 * NS_PER_S // self.rate), pauses=pauses)
+        return Planned(burst_bytes=burst, every_ns=max(1, burst * 8 * 10**9 // self.rate), pauses=pauses)
 
 
 class Bulk(Transfer, kind="bulk"):
