@@ -18,7 +18,6 @@ from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import choice
 from scpslab.core.errors import ResultError, ScenarioError
-from scpslab.core.kinds import Registry
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.yaml_lines import read_value, text_of
 from scpslab.plan import Plan
@@ -107,14 +106,10 @@ def idle_recipes(path: Path, others: Iterable[str]) -> Iterator[str]:
 
 
 def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:
-    """Kinds that are not the project's, whose measures fail where no record says anything, or give columns that they do
-    not declare.
-    """
+    """Kinds whose measures fail where no record says anything, or give columns that they do not declare."""
     for plan in shapes_of(plans):
         cell = RunCell(Path(os.devnull), plan, "completed", "", None)
         for family, workload in pairs_of(plan):
-            if not Registry.is_own("workloads", workload.kind):
-                continue
             at, known = ("workloads", plan.cell.heads.index(workload), "kind"), [one.name for one in family.columns]
             try:
                 values = family.measure(Subject(cell, workload))

@@ -56,7 +56,7 @@ def _import(file: Path) -> None:
     except Exception as error:  # whatever somebody's code raises
         said = f"{type(error).__name__}: {error}".splitlines()[0]
         raise ScenarioError(f"{file}: found {said}; expected a file that can be imported. Correct it.") from error
-    if any((one.family, one.layer) == (family, layer) and name not in one.registered for one in Registry.every):
+    if any((one.family, one.layer) == (family, layer) and name not in one for one in Registry.every):
         advice = f'Register it as kind="{name}", or rename the folder.'
         raise ScenarioError(f"{file}: found no kind {name}; expected one with the name of its folder. {advice}")
 

@@ -3,8 +3,8 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.analysis import compare
 from scpslab.analysis.collect import columns_by_workload
+from scpslab.analysis.viewpoints import drawn
 from scpslab.plan import read, write
 from scpslab.scenario import planning
 
@@ -44,7 +44,7 @@ def test_a_start_is_drawn_for_each_repeat_and_by_name_alone(cells, load):
 
 def test_a_drawn_start_is_chance_that_pairs_of_cells_share(cells):
     sweep = "sweep: {count: {set: [workloads.pings.count], values: [1, 2]}}\nrepeats: 2\n"
-    draws = [compare.drawn(plan)["traffic of pings"] for plan in plans(cells, PINGS + sweep)]
+    draws = [drawn(plan)["traffic of pings"] for plan in plans(cells, PINGS + sweep)]
     assert draws[0] == draws[2] != draws[1] == draws[3]
 
 
@@ -75,7 +75,7 @@ def test_a_mix_is_one_workload_in_tables_paths_and_comparisons(cells, scpslab, w
     columns = columns_by_workload(plan)
     assert {own for own, _ in columns} == {"web", "transfer"}
     assert (columns["web", "mix_s"], columns["web", "bytes"]) == ("mix_s", "web_bytes")
-    assert list(compare.drawn(plan)) == ["traffic of web"]
+    assert list(drawn(plan)) == ["traffic of web"]
     _, out, _ = scpslab("validate", write(text))
     assert out.count("h1 ─hop→ h2") == 2
 
