@@ -18,7 +18,8 @@ from scpslab.analysis.compare_texts import report
 from scpslab.analysis.effects import Method
 from scpslab.analysis.output import csv_text
 from scpslab.analysis.statistics import ResultRow
-from scpslab.analysis.table import Results, read_results
+from scpslab.analysis.table import Results, read_results, summarise
+from scpslab.analysis.table import report as table
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.scenario import planning
@@ -177,7 +178,13 @@ def test_stacks_that_met_the_same_errors_are_compared_in_pairs(written):
 
     At BER 0 no errors are shared.
     """
-    found = compare_axis(written(demo_cells(), by_repeat), "stack")
+    run = written(demo_cells(), by_repeat)
+    found = compare_axis(run, "stack")
+    shown = table(summarise(run))
+    assert [row.cells[-1] for row in shown.rows] == ["1", "5", "1", "5"]
+    assert "n 1, nothing is drawn: all repeats of 2 points are the same cell." in shown.notes
+    (pooled, _) = summarise(run, ["ber"]).groups
+    assert (pooled.means["transfer_s"].n, pooled.means["transfer_s"].ci95_half) == (10, None)
 
     clean, noisy = found.pairs
     assert (clean.pairing.is_paired, clean.pairing.why) == (False, "nothing is drawn: no random errors or traffic")

@@ -100,3 +100,15 @@ def test_a_case_may_have_a_workload_probe_or_service_of_its_own(cells, load, tol
     assert (len(added.probes), len(without.probes)) == (1, 0)
     told("arrivals", "case", cells, HEAD + BULK, "workloads.rival={kind: ping, name: rivals, from: h1, to: h2}")
     told("arrivals", "there already", cells, HEAD + BULK, "workloads.transfer={kind: ping, from: h1, to: h2}")
+
+
+def test_rate_controlled_transfers_of_a_host_at_once_are_warned_of(scpslab, write):
+    two = BULK.replace("1 kB", "1 MB") + BULK.replace("transfer", "second").replace("1 kB", "1 MB, port: 5009")
+    text = f"{HEAD}{two}hosts: {{h1: {{stack: scps, congestion_control: none}}, h2: {{stack: scps}}}}\n"
+    for override, is_warned in (
+        ("seed=2", True),
+        ("workloads.second.start=60 s", False),
+        ("hosts.h1.rate=none", False),
+    ):
+        _, _, said = scpslab("validate", write(text), "--set", override)
+        assert ("transfers of h1 at once" in said) is is_warned, override

@@ -48,9 +48,9 @@ def least_packets(plan: Plan) -> int:
 
 def _share(plan: Plan, workload: Traffic) -> float:
     """How much of a workload there is before the last required one ends, which ends the others."""
-    left_ns, (there, _) = least_virtual_s(plan) * SECOND_NS - workload.start_ns, ways(plan, workload)
-    busy_ns = least_sent_ns(workload, there) - workload.start_ns
-    return 1 if workload.required or left_ns >= busy_ns else max(0, left_ns / busy_ns)
+    busy_ns = least_sent_ns(workload, ways(plan, workload)[0]) - workload.start_ns
+    left_ns = max(0.0, least_virtual_s(plan) * SECOND_NS - workload.start_ns)
+    return 1 if workload.required or left_ns >= busy_ns else left_ns / busy_ns
 
 
 def _packets(plan: Plan, workload: Traffic) -> int:
