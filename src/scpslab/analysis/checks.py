@@ -110,16 +110,17 @@ def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:
     for plan in shapes_of(plans):
         cell = RunCell(Path(os.devnull), plan, "completed", "", None)
         for family, workload in pairs_of(plan):
-            at, known = ("workloads", plan.cell.heads.index(workload), "kind"), [one.name for one in family.columns]
+            known = [one.name for one in family.columns]
             try:
-                values = family.measure(Subject(cell, workload))
+                wrong = "gives " + ", ".join(
+                    name for name in family.measure(Subject(cell, workload)) if name not in known
+                )
             except Exception as error:  # whatever somebody's code raises
-                found = f"{workload.kind}, whose metrics.py raises {type(error).__name__}: {error}"
-                yield Problem(at, found, "None for what no record says", "Correct its measure.")
-                continue
-            if unknown := [name for name in values if name not in known]:
-                found = f"{workload.kind}, whose metrics.py gives {', '.join(unknown)}"
-                yield Problem(at, found, f"columns that it declares: {', '.join(known)}", "Declare them.")
+                wrong = f"raises {type(error).__name__}: {error}"
+            if wrong != "gives ":
+                at, found = plan.cell.heads.index(workload), f"{workload.kind}, whose metrics.py {wrong}"
+                expected = f"the columns that it declares ({', '.join(known)}), None where no record says them"
+                yield Problem(("workloads", at, "kind"), found, expected, "Correct its measure.")
 
 
 def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapping[Any, str]]) -> CheckVerdict:

@@ -77,5 +77,5 @@ def _misfits(file: Path, *, is_trusted: bool) -> Iterator[str]:
         return
     for part in ast.walk(tree):
         if isinstance(part, ast.Module | ast.ClassDef) and not ast.get_docstring(part):
-            what = f"class {part.name}" if isinstance(part, ast.ClassDef) else "the file"
-            yield f"found {what} without a docstring; expected a line that says what it is. Add it."
+            what = f"class {getattr(part, 'name', 'of the file')} without a docstring"
+            yield f"found {what}; expected a line that says what it is. Add it."
