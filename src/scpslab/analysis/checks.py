@@ -93,16 +93,11 @@ def idle_recipes(path: Path, others: Iterable[str]) -> Iterator[str]:
     """A warning for each recipe beside a scenario that no scenario gets."""
     names = [*(file.stem for file in path.parent.glob("*.yaml")), *others]
     for file in sorted((path.parent / FIGURES).glob("*.yaml")):
-        with suppress(ScenarioError, UnfitError):
-            said = read_value(text_of(file, "a recipe"))
-            patterns = said.get("applies_to") if isinstance(said, dict) else None
-            if isinstance(patterns, list) and not any(
-                fnmatchcase(name, str(one)) for name in names for one in patterns
-            ):
-                found = (
-                    f"warning: {file}: applies_to: found {', '.join(map(str, patterns))}, which no scenario is called"
-                )
-                yield f"{found}; expected a name such as {path.stem}. Correct it, or leave it out."
+        with suppress(ScenarioError, UnfitError, AttributeError):
+            patterns = read_value(text_of(file, "a recipe")).get("applies_to") or names
+            if not any(fnmatchcase(name, str(one)) for name in names for one in patterns):
+                found = f"found {', '.join(map(str, patterns))}, which no scenario is called"
+                yield f"warning: {file}: applies_to: {found}; expected a name such as {path.stem}. Correct it."
 
 
 def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:

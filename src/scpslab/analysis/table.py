@@ -19,17 +19,7 @@ from scpslab.analysis.metrics.families import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.rows import Rows
 from scpslab.analysis.run import natural, open_cell
-from scpslab.analysis.statistics import (
-    ENOUGH,
-    OTHER_ENDS,
-    Group,
-    Mean,
-    ResultRow,
-    by_columns,
-    group_rows,
-    mean_of,
-    other_ends,
-)
+from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, by_columns, group_rows, other_ends
 from scpslab.analysis.viewpoints import drawn
 from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, ScenarioError, UsageError
@@ -248,10 +238,10 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     pooled = [name for name in results.axes if name not in chosen_by and len({row[name] for row in results.rows}) > 1]
 
     def said(key: tuple[str, ...], mean: Mean) -> Mean:
+        if key in same:
+            return Mean(min(1, mean.n), mean.mean, None, None)
         # Cells of one repeat may have met the same errors: taken together, they are no independent values.
-        return (
-            mean_of([mean.mean or 0.0][: mean.n]) if key in same else replace(mean, ci95_half=None) if pooled else mean
-        )
+        return replace(mean, ci95_half=None) if pooled else mean
 
     groups = [
         replace(one, means={name: said(one.key, mean) for name, mean in one.means.items()})
