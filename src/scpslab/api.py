@@ -44,23 +44,21 @@ def run(scenario: str | Path, *settings: str, out: str | Path = RUNS, jobs: int 
 def rows(folder: str | Path) -> list[dict[str, Any]]:
     """The rows of a run's results.csv (docs/columns.md): numbers as numbers, None where a cell has nothing."""
     found = read_results(find_run(str(folder)))
-    return [
-        {
-            name: row[name] if name in TEXTS else row.numbers.get(name, WORDS.get(row[name], row[name]))
-            for name in found.columns
-        }
-        for row in found.rows
-    ]
+    known = ({**row, **row.numbers, **{name: row[name] for name in TEXTS}} for row in found.rows)
+    return [{name: WORDS.get(str(row[name]), row[name]) for name in found.columns} for row in known]
 
 
 def packets(folder: str | Path, cell: str) -> list[dict[str, Any]]:
     """Every packet of a cell at every link, as `scpslab packets` lists it; times in seconds since the epoch."""
     opened = open_run(find_run(str(folder)))
-    chosen = next((one for one in opened.cells if one.id == cell), None)
-    if chosen is None:
+    chosen = {one.id: one for one in opened.cells}
+    if cell not in chosen:
         raise UsageError(f'{opened.folder}: found no cell "{cell}"; expected one such as {opened.cells[0].id}.')
-    found = (dict(zip(shown.COLUMNS, line, strict=True)) for line in shown.rows(read(chosen.packets_file)))
+    found = shown.rows(read(chosen[cell].packets_file))
     return [
-        {key: float(one) if isinstance(one, str) and key.endswith("_s") else one for key, one in line.items()}
+        {
+            key: float(one) if isinstance(one, str) and key.endswith("_s") else one
+            for key, one in zip(shown.COLUMNS, line, strict=True)
+        }
         for line in found
     ]

@@ -14,7 +14,12 @@ BURST = "kinds/workloads/burst"
 COLUMN = 'return {"burst_packets"'
 # Of a file of the made-up workload: what is there instead of what, and the words of a refusal.
 WRONG = [
-    ("metrics.py", COLUMN, 'return {"utilization": 1, "burst_packets"', "gives utilization; expected columns that it"),
+    (
+        "metrics.py",
+        COLUMN,
+        'return {"utilization": 1, "burst_packets"',
+        "gives utilization; expected the columns that it declares (burst_packets)",
+    ),
     ("metrics.py", "subject.line(", "subject.lines[0](", "raises IndexError"),
     ("scenario.py", '"""Datagrams over UDP, counted where they arrive."""', "", "class Burst without a docstring"),
     ("scenario.py", 'kind="burst"', 'kind="burts"', "found no kind burst; expected one with the name of its folder"),

@@ -18,7 +18,6 @@ from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import choice
 from scpslab.core.errors import ResultError, ScenarioError
-from scpslab.core.kinds import Registry
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.yaml_lines import read_value, text_of
 from scpslab.plan import Plan
@@ -94,37 +93,29 @@ def idle_recipes(path: Path, others: Iterable[str]) -> Iterator[str]:
     """A warning for each recipe beside a scenario that no scenario gets."""
     names = [*(file.stem for file in path.parent.glob("*.yaml")), *others]
     for file in sorted((path.parent / FIGURES).glob("*.yaml")):
-        with suppress(ScenarioError, UnfitError):
-            said = read_value(text_of(file, "a recipe"))
-            patterns = said.get("applies_to") if isinstance(said, dict) else None
-            if isinstance(patterns, list) and not any(
-                fnmatchcase(name, str(one)) for name in names for one in patterns
-            ):
-                found = (
-                    f"warning: {file}: applies_to: found {', '.join(map(str, patterns))}, which no scenario is called"
-                )
-                yield f"{found}; expected a name such as {path.stem}. Correct it, or leave it out."
+        with suppress(ScenarioError, UnfitError, AttributeError):
+            patterns = read_value(text_of(file, "a recipe")).get("applies_to") or names
+            if not any(fnmatchcase(name, str(one)) for name in names for one in patterns):
+                found = f"found {', '.join(map(str, patterns))}, which no scenario is called"
+                yield f"warning: {file}: applies_to: {found}; expected a name such as {path.stem}. Correct it."
 
 
 def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:
-    """Kinds that are not the project's, whose measures fail where no record says anything, or give columns that they do
-    not declare.
-    """
+    """Kinds whose measures fail where no record says anything, or give columns that they do not declare."""
     for plan in shapes_of(plans):
         cell = RunCell(Path(os.devnull), plan, "completed", "", None)
         for family, workload in pairs_of(plan):
-            if not Registry.is_own("workloads", workload.kind):
-                continue
-            at, known = ("workloads", plan.cell.heads.index(workload), "kind"), [one.name for one in family.columns]
+            known = [one.name for one in family.columns]
             try:
-                values = family.measure(Subject(cell, workload))
+                wrong = "gives " + ", ".join(
+                    name for name in family.measure(Subject(cell, workload)) if name not in known
+                )
             except Exception as error:  # whatever somebody's code raises
-                found = f"{workload.kind}, whose metrics.py raises {type(error).__name__}: {error}"
-                yield Problem(at, found, "None for what no record says", "Correct its measure.")
-                continue
-            if unknown := [name for name in values if name not in known]:
-                found = f"{workload.kind}, whose metrics.py gives {', '.join(unknown)}"
-                yield Problem(at, found, f"columns that it declares: {', '.join(known)}", "Declare them.")
+                wrong = f"raises {type(error).__name__}: {error}"
+            if wrong != "gives ":
+                at, found = plan.cell.heads.index(workload), f"{workload.kind}, whose metrics.py {wrong}"
+                expected = f"the columns that it declares ({', '.join(known)}), None where no record says them"
+                yield Problem(("workloads", at, "kind"), found, expected, "Correct its measure.")
 
 
 def _verdict(check: Check, rows: Sequence[ResultRow], columns: Mapping[str, Mapping[Any, str]]) -> CheckVerdict:

@@ -17,12 +17,11 @@ from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, ef
 from scpslab.analysis.run import manifest_of, open_run
 from scpslab.analysis.statistics import Mean, ResultRow, by_columns, clopper_pearson, holm, mean_of, sum_of
 from scpslab.analysis.table import Results, summarise
+from scpslab.analysis.viewpoints import drawn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError, some_of
 from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
-from scpslab.plan.error_models import NO_MODEL
-from scpslab.plan.events import LinkStep
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
@@ -63,7 +62,6 @@ class Pairing:
 
     is_paired: bool
     why: str
-    is_certain: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +78,11 @@ class Pair:
     pairing: Pairing
     effect: Effect
     p_holm: float | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether no chance is in the difference."""
+        return self.pairing.why == NOTHING_DRAWN and self.first.n == self.second.n == 1
 
     @property
     def is_certain(self) -> bool:
@@ -296,7 +299,7 @@ def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tupl
     if any(found is None for part in draws for found in part):
         return rows, Pairing(is_paired=False, why="the cells are not there, so nothing says which errors they met")
     if not any(found for part in draws for found in part):
-        return rows, Pairing(is_paired=False, why=NOTHING_DRAWN, is_certain=True)
+        return rows, Pairing(is_paired=False, why=NOTHING_DRAWN)
     if any(len(index) < len(part) for index, part in zip(indexed, rows, strict=True)):
         return rows, Pairing(is_paired=False, why="several cells of a side have the same repeat")
     common = [key for key in indexed[0] if key in indexed[1]]
@@ -317,7 +320,12 @@ def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pa
         first, second = [a for a, _ in both], [b for _, b in both]
     else:
         first, second = ([value for value in part if value is not None] for part in columns)
-    difference = effect(first, second, test, paired=pairing.is_paired, is_certain=pairing.is_certain)
+    is_exact = pairing.why == NOTHING_DRAWN and all(part and min(part) == max(part) for part in (first, second))
+    if is_exact:
+        # The same cell again says nothing more.
+        first, second = first[:1], second[:1]
+    difference = effect(first, second, test, paired=pairing.is_paired)
+    difference = replace(difference, p=None, least_p=None) if is_exact else difference
     return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, difference)
 
 
@@ -383,35 +391,12 @@ def _axes_of(results: Results) -> str:
     return f"Choose --axis {' or '.join(axes)}." if axes else "Name a second run."
 
 
-def drawn(plan: Plan) -> dict[str, object]:
-    """What chance does to a cell, by place: the errors of every direction, disorder, random traffic.
-
-    Not the kernel's own draws (ports, sequence numbers).
-    """
-    return dict(_drawn(plan))
-
-
 def _differences(first: Plan, second: Plan) -> Iterator[tuple[str, tuple[str | None, str | None]]]:
     """The settings that differ, in the order of the plan; seeds and what is drawn with them are left out."""
     one, other = (dict(_of_plan(plan)) for plan in (first, second))
     for name in dict.fromkeys((*one, *other)):
         if one.get(name) != other.get(name):
             yield name, (one.get(name), other.get(name))
-
-
-def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
-    for impairment in plan.cell.impairments:
-        place, errors = f"{impairment.link} {impairment.direction}", impairment.errors
-        if errors is not None and errors.model != NO_MODEL:
-            yield f"errors of {place}", (errors.model, errors.settings, errors.seed, errors.vector_errors)
-        if impairment.seed is not None:
-            yield f"disorder of {place}", (impairment.duplicate, impairment.seed)
-    for name in dict.fromkeys(one.part_of for one in plan.cell.workloads if one.drawn or one.drawn_start):
-        parts = [one for one in plan.cell.workloads if one.part_of == name]
-        yield f"traffic of {name}", [(one.start_ns, one.drawn) for one in parts]
-    for step in plan.cell.events:
-        if isinstance(step, LinkStep) and step.seeds:
-            yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)
 
 
 def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -74,7 +74,8 @@ def _row(pair: Pair, test: Method, *, has_sides: bool) -> Row:
     cells = [*pair.key, *(pair.sides if has_sides else ()), pair.metric]
     cells += [_center(part, test) for part in (pair.first, pair.second)]
     cells += [_difference(pair.effect.difference, test), _ratio(pair.effect.ratio)]
-    return Row([*cells, _number(pair), _p(pair.effect.p), _p(pair.p_holm)], is_bold=pair.is_certain)
+    cells += [_number(pair), "exact" if pair.is_exact else _p(pair.effect.p), _p(pair.p_holm)]
+    return Row(cells, is_bold=pair.is_certain)
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -143,7 +144,10 @@ def _pairings(comparison: Comparison) -> Iterator[str]:
 
 def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
     """Comparisons that cannot be certain, whatever their values are."""
-    untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs)
+    exact = sum(pair.is_exact for pair in comparison.pairs)
+    if exact:
+        yield f"{_counted(exact, 'comparison')} exact: n 1, nothing is drawn, so that no chance is in the difference."
+    untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs) - exact
     if untested:
         yield (
             f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."

@@ -55,18 +55,13 @@ class Effect:
 NO_EFFECT = Effect(None, None, None, None)
 
 
-def effect(
-    first: Sequence[float], second: Sequence[float], test: Method, *, paired: bool, is_certain: bool = False
-) -> Effect:
-    """The effect of two groups of values.
-
-    `is_certain`: nothing was drawn, so that values without spread differ for a reason.
-    """
+def effect(first: Sequence[float], second: Sequence[float], test: Method, *, paired: bool) -> Effect:
+    """The effect of two groups of values."""
     if not first or not second:
         return NO_EFFECT
     if test is Method.RANKS:
         return _by_ranks(first, second, paired=paired)
-    return _means_of_pairs(first, second) if paired else _means_of_groups(first, second, is_certain=is_certain)
+    return _means_of_pairs(first, second) if paired else _means_of_groups(first, second)
 
 
 def completion_p(first: Sequence[bool], second: Sequence[bool], *, paired: bool) -> tuple[float | None, float | None]:
@@ -116,11 +111,11 @@ def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
     return Effect(statistics.sum_of([mean]), statistics.ratio_of_pairs(first, second), p, least)
 
 
-def _means_of_groups(first: Sequence[float], second: Sequence[float], *, is_certain: bool) -> Effect:
+def _means_of_groups(first: Sequence[float], second: Sequence[float]) -> Effect:
     a, b = statistics.mean_of(first), statistics.mean_of(second)
     p = statistics.difference_p(first, second)
     least = None if p is None else 0.0
-    if p == 0 and a.sd == 0 == b.sd and not is_certain:
+    if p == 0 and a.sd == 0 == b.sd:
         # No spread on either side: Welch's t would be infinite. Of all divisions into two such groups, two are as far
         # apart.
         p = least_rank_sum_p(a.n, b.n)

@@ -385,7 +385,7 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
     pairs = [(pair, ratio) for pair in comparison.pairs if pair.metric == metric and (ratio := pair.effect.ratio)]
     if not pairs:
         return
-    pair, ratio = max(pairs, key=lambda one: (one[0].is_certain, abs(math.log(one[1].number))))
+    pair, ratio = max(pairs, key=lambda one: (one[0].is_certain or one[0].is_exact, abs(math.log(one[1].number))))
     (first, second), ends = pair.sides, (ratio.number, ratio.low, ratio.high)
     if ratio.number < 1:
         first, second = second, first
@@ -395,7 +395,9 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
     at = f", at {', '.join(point)}" if point else ""
     interval = f"; 95 % interval {low} to {high}" if low and low != high else ""
     tested = f"The largest of {len(pairs)} comparisons; it may be chance."
-    if pair.effect.p is None:
+    if pair.is_exact:
+        tested = "Exact: nothing is drawn there."
+    elif pair.effect.p is None:
         tested = "Too few values for a test."
     elif pair.is_certain:
         tested = f"The largest that is certain after correction for {len(pairs)} comparisons."

@@ -8,7 +8,7 @@ import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -19,7 +19,8 @@ from scpslab.analysis.metrics.families import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
 from scpslab.analysis.rows import Rows
 from scpslab.analysis.run import natural, open_cell
-from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, group_rows, other_ends
+from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, by_columns, group_rows, other_ends
+from scpslab.analysis.viewpoints import drawn
 from scpslab.core.contents import LARGEST_RECORDS, content_of
 from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.harmless import harmless
@@ -98,12 +99,16 @@ class Results:
 
 @dataclass(frozen=True)
 class Summary:
-    """A run's rows grouped by the axes `by`, with the means of `metrics`."""
+    """A run's rows grouped by the axes `by`, with the means of `metrics`.
+
+    `same`: the groups that are one cell again and again.
+    """
 
     results: Results
     by: tuple[str, ...]
     metrics: tuple[str, ...]
     groups: tuple[Group, ...]
+    same: frozenset[tuple[str, ...]] = frozenset()
 
 
 def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], None] = lambda _: None) -> Results:
@@ -228,7 +233,30 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
     _require(results, metrics, results.names, "metric")
     chosen_by = tuple(by) or results.axes
     chosen = tuple(metrics) or results.telling[:HEADLINE_COUNT]
-    return Summary(results, chosen_by, chosen, tuple(group_rows(results.rows, chosen_by, chosen)))
+    by_key = by_columns(results.rows, chosen_by)
+    same = frozenset(key for key, rows in by_key.items() if _are_one_cell(results, rows))
+    pooled = [name for name in results.axes if name not in chosen_by and len({row[name] for row in results.rows}) > 1]
+
+    def said(key: tuple[str, ...], mean: Mean) -> Mean:
+        if key in same:
+            return Mean(min(1, mean.n), mean.mean, None, None)
+        # Cells of one repeat may have met the same errors: taken together, they are no independent values.
+        return replace(mean, ci95_half=None) if pooled else mean
+
+    groups = [
+        replace(one, means={name: said(one.key, mean) for name, mean in one.means.items()})
+        for one in group_rows(results.rows, chosen_by, chosen)
+    ]
+    return Summary(results, chosen_by, chosen, tuple(groups), same)
+
+
+def _are_one_cell(results: Results, rows: Sequence[ResultRow]) -> bool:
+    """Whether completed cells are repeats in which nothing is drawn, and that are the same to the last digit."""
+    done = [row for row in rows if row.has_completed]
+    if len(done) < 2 or len({tuple(map(row.get, results.metrics)) for row in done}) > 1:
+        return False
+    cells = [RunFolder(results.run_dir).cell(row["cell"]) for row in done]
+    return all(cell.plan.is_file() and not drawn(open_cell(cell.path).plan) for cell in cells)
 
 
 def narrow(run_dir: Path) -> Report:
@@ -250,7 +278,8 @@ def report(summary: Summary, *, is_narrow: bool = False) -> Report:
     rows: list[Row] = []
     previous: tuple[str, ...] = ()
     for group in summary.groups:
-        cells = [*group.key, *(with_interval(group.means[name]) for name in shown), str(group.completed)]
+        cells = [*group.key, *(with_interval(group.means[name]) for name in shown)]
+        cells.append("1" if group.key in summary.same else str(group.completed))
         cells += [str(getattr(group, name)) for name in others]
         begins = bool(previous) and len(group.key) > 1 and group.key[0] != previous[0]
         rows.append(Row(cells, begins_section=begins))
@@ -332,8 +361,12 @@ def _notes(summary: Summary) -> list[str]:
         notes.append(
             f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval."
         )
+    if summary.same:
+        notes.append(f"n 1, nothing is drawn: all repeats of {len(summary.same)} points are the same cell.")
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
+    if pooled:
+        notes.append("no interval, but the least and greatest value: cells of one repeat may have met the same errors.")
     notes += of_mixture(pooled)
     reasons: dict[str, int] = {}
     for row in rows:
@@ -374,13 +407,14 @@ def with_interval(mean: Mean) -> str:
     """
     if mean.mean is None:
         return NOTHING
-    if mean.ci95_half is None or mean.ci95_half <= AS_ONE * abs(mean.mean):
+    half = mean.sd if mean.ci95_half is None else mean.ci95_half
+    if half is None or half <= AS_ONE * abs(mean.mean):
         return _significant(mean.mean)
-    if mean.has_range and mean.least is not None and mean.most is not None:
+    if (mean.has_range or mean.ci95_half is None) and mean.least is not None and mean.most is not None:
         digits = max(0, min(9, 1 - _exponent(mean.most - mean.least)))
         return f"{mean.mean:,.{digits}f} ({mean.least:,.{digits}f} to {mean.most:,.{digits}f})"
-    digits = max(0, min(9, 1 - _exponent(mean.ci95_half)))
-    return f"{mean.mean:,.{digits}f} ± {mean.ci95_half:,.{digits}f}"
+    digits = max(0, min(9, 1 - _exponent(half)))
+    return f"{mean.mean:,.{digits}f} ± {half:,.{digits}f}"
 
 
 def _significant(value: float) -> str:

@@ -4,8 +4,12 @@ compared with, the queue before that hop.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from scpslab.plan import Plan
 from scpslab.plan.cell import stretches_of
+from scpslab.plan.error_models import NO_MODEL
+from scpslab.plan.events import LinkStep
 from scpslab.plan.flows import ways
 from scpslab.plan.links import FOR_EVER_NS, Direction
 from scpslab.plan.nodes import Switch
@@ -78,3 +82,26 @@ def capture_near(plan: Plan, node: str) -> Observer | None:
     monitors = [mirrors.get(direction.to) for direction in directions if direction.from_ == node]
     whole = [probe for probe in plan.cell.probes if probe.captures_all]
     return next((probe for place in (node, *monitors) for probe in whole if probe.captured_node == place), None)
+
+
+def drawn(plan: Plan) -> dict[str, object]:
+    """What chance does to a cell, by place: the errors of every direction, disorder, random traffic.
+
+    Not the kernel's own draws (ports, sequence numbers).
+    """
+    return dict(_drawn(plan))
+
+
+def _drawn(plan: Plan) -> Iterator[tuple[str, object]]:
+    for impairment in plan.cell.impairments:
+        place, errors = f"{impairment.link} {impairment.direction}", impairment.errors
+        if errors is not None and errors.model != NO_MODEL:
+            yield f"errors of {place}", (errors.model, errors.settings, errors.seed, errors.vector_errors)
+        if impairment.seed is not None:
+            yield f"disorder of {place}", (impairment.duplicate, impairment.seed)
+    for name in dict.fromkeys(one.part_of for one in plan.cell.workloads if one.drawn or one.drawn_start):
+        parts = [one for one in plan.cell.workloads if one.part_of == name]
+        yield f"traffic of {name}", [(one.start_ns, one.drawn) for one in parts]
+    for step in plan.cell.events:
+        if isinstance(step, LinkStep) and step.seeds:
+            yield f"errors of {step.link} from {step.t_ns / 1e9:g} s on", (step.directions, step.value, step.seeds)

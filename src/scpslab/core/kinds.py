@@ -50,16 +50,6 @@ class Registry(Mapping[str, T]):
         self._registered = {name: kind for name, kind in found.items() if kind is not None} | self._registered
         return self._registered
 
-    @classmethod
-    def is_own(cls, family: str, kind: str) -> bool:
-        """Whether a kind is of such a folder."""
-        return any((folder / family / kind.replace("-", "_")).is_dir() for folder in cls.folders)
-
-    @property
-    def registered(self) -> Mapping[str, T]:
-        """Those that have registered themselves until now."""
-        return self._registered
-
     def register(self, name: str, kind: T) -> None:
         """Adds a kind; raises ValueError where another one has its name."""
         if name in self._registered:

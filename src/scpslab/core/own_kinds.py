@@ -37,28 +37,21 @@ def add_beside(scenario: Path, *, is_trusted: bool) -> None:
     Raises:
         ScenarioError: what is wrong with their files.
     """
-    beside = (scenario.parent / NAME).resolve()
-    folders = dict.fromkeys([*Registry.folders, *([beside] if beside.is_dir() else [])])
+    folders = dict.fromkeys([*Registry.folders, (scenario.parent / NAME).resolve()])
     files = [file for folder in folders for file in sorted(folder.glob("*/*/*.py"))]
     if wrong := [f"{file}: {what}" for file in files for what in _misfits(file, is_trusted=is_trusted)]:
         raise ScenarioError("\n".join(wrong))
-    for folder in folders:
-        Registry.add(folder)
     for file in files:
-        _import(file)
-
-
-def _import(file: Path) -> None:
-    """Imports a file by its layer, if it is one of the host's."""
-    family, name, layer = file.parts[-3], file.parts[-2].replace("_", "-"), file.stem
-    try:
-        list(Registry.finder(family, layer) if layer != "lab" else ())
-    except Exception as error:  # whatever somebody's code raises
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ScenarioError(f"{file}: found {said}; expected a file that can be imported. Correct it.") from error
-    if any((one.family, one.layer) == (family, layer) and name not in one.registered for one in Registry.every):
-        advice = f'Register it as kind="{name}", or rename the folder.'
-        raise ScenarioError(f"{file}: found no kind {name}; expected one with the name of its folder. {advice}")
+        Registry.add(file.parents[2])
+        family, name, layer = file.parts[-3], file.parts[-2].replace("_", "-"), file.stem
+        try:
+            list(Registry.finder(family, layer) if layer != "lab" else ())
+        except Exception as error:  # whatever somebody's code raises
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise ScenarioError(f"{file}: found {said}; expected a file that can be imported. Correct it.") from error
+        if any((one.family, one.layer) == (family, layer) and name not in one for one in Registry.every):
+            found = f"{file}: found no kind {name}; expected one with the name of its folder"
+            raise ScenarioError(f'{found}. Register it as kind="{name}", or rename the folder.')
 
 
 def _misfits(file: Path, *, is_trusted: bool) -> Iterator[str]:
@@ -77,5 +70,5 @@ def _misfits(file: Path, *, is_trusted: bool) -> Iterator[str]:
         return
     for part in ast.walk(tree):
         if isinstance(part, ast.Module | ast.ClassDef) and not ast.get_docstring(part):
-            what = f"class {part.name}" if isinstance(part, ast.ClassDef) else "the file"
-            yield f"found {what} without a docstring; expected a line that says what it is. Add it."
+            what = f"class {getattr(part, 'name', 'of the file')} without a docstring"
+            yield f"found {what}; expected a line that says what it is. Add it."

@@ -32,11 +32,11 @@ class Problem:
         return f"{subject}found {self.found}; expected {self.expected}{advice}"
 
 
-def dotted(at: KeyPath) -> str:
-    """A key path as text: `workloads[0].size`."""
+def dotted(at: KeyPath, first: int = 1) -> str:
+    """A key path as text: `workloads[1].size`; items count from `first`: 1 in files of people, as after --set."""
     text = ""
     for part in at:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+        text += f"[{part + first}]" if isinstance(part, int) else f".{part}" if text else part
     return text
 
 

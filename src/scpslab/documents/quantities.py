@@ -62,6 +62,11 @@ class Quantity(int):
         quantity.text = str(value) if number is None else units.text(cls.kind, quantity)
         return quantity
 
+    @property
+    def written(self) -> object:
+        """What a file says."""
+        return self.text
+
     @classmethod
     def of_file(cls, value: object) -> Self:
         """The quantity that a file gives: never a bare number."""
@@ -70,7 +75,7 @@ class Quantity(int):
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
-            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value.text)
+            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value.written)
         )
 
     @classmethod
@@ -120,14 +125,10 @@ class Start(Duration):
         """The start for a number from 0 to 1."""
         return int(self) if self.earliest is None else self.earliest + int(draw * (self - self.earliest))
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        def written(value: Start) -> object:
-            return value.text if value.earliest is None else {"random": value.text}
-
-        return core_schema.no_info_plain_validator_function(
-            cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(written)
-        )
+    @property
+    def written(self) -> object:
+        """What a file says."""
+        return self.text if self.earliest is None else {"random": self.text}
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:

@@ -52,7 +52,7 @@ def read_network(fields: object) -> NetworkPlan:
 
 def _error(problem: Problem) -> PlanError:
     """A problem without its advice, which is for authors of scenarios: what to do about a plan says who reads it."""
-    return PlanError(f"{dotted(problem.at)}: {replace(problem, advice='')}")
+    return PlanError(f"{dotted(problem.at, 0)}: {replace(problem, advice='')}")
 
 
 def parse(content: bytes | str) -> Plan:

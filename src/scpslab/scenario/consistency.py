@@ -124,10 +124,8 @@ def _scps_addresses(model: ScenarioFile, surveyed: Surveyed) -> Iterator[Problem
 
 def programs_of(model: ScenarioFile) -> Counter[str]:
     """How many transfers each host has at most, each of which may need a program there."""
-    found: Counter[str] = Counter()
-    for workload in model.workloads:
-        found.update({workload.sender: workload.most, workload.receiver: workload.most})
-    return found
+    ends = ((end, one.most) for one in model.workloads for end in (one.sender, one.receiver))
+    return Counter(end for end, most in ends for _ in range(most))
 
 
 def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Problem]:

@@ -53,7 +53,7 @@ KINDS = {
         "variant",
         "variants",
         ("variant: [test]", "variant: test"),
-        '6: runs[0].variant: found "test"; expected a list',
+        '6: runs[1].variant: found "test"; expected a list',
     ),
     "claims": Kind(
         load_claims,
@@ -85,7 +85,7 @@ KINDS = {
         "comment",
         "coment",
         ("share: 0.25", "share: 1.25"),
-        "11: answers.bdp.wrong[0].share: found 1.25; expected at most 1",
+        "11: answers.bdp.wrong[1].share: found 1.25; expected at most 1",
     ),
     "course": Kind(
         lambda path: load(path, COURSE_FORM, CourseFile),

@@ -43,3 +43,14 @@ def test_a_campaign_costs_what_its_scenarios_cost(tmp_path):
     both, *one = (cost_text(str(name), [], runs=tmp_path) for name in (file, NAME, "links/round-trip:test"))
     assert "in 2 scenarios" in both
     assert int(both.split()[0]) == sum(int(text.split()[0]) for text in one)
+
+
+def test_what_ends_with_the_required_workloads_counts_until_then(cells):
+    flow = "  - {kind: iperf3, name: flow, from: h1, to: h2, duration: DURATION, required: false, start: 0 s}\n"
+    late = "  - {kind: ping, name: late, from: h1, to: h2, count: 1, required: false, start: 900 s}\n"
+    text = "kind: scenario\nversion: 1\ntopology: point_to_point\nworkloads:\n" + flow + late
+    text += "  - {kind: bulk, name: transfer, from: h1, to: h2, size: 1 MB}\n"
+    short, long = (
+        planning.expected(planning.plan(*cells(text.replace("DURATION", f"{seconds} s")))) for seconds in (60, 600)
+    )
+    assert short.wall_s == pytest.approx(long.wall_s, rel=0.01)

@@ -70,7 +70,7 @@ def test_the_client_of_a_download_is_who_opens_and_its_server_is_warned_of(cells
     (cell,) = cells(download)
     assert (first_flow(cell).from_ip, first_flow(cell).to_ip) == (SATELLITE, "10.1.0.1")
     (warning,) = planning.open_choices([cell])
-    assert 'workloads[0].from: found "home"' in warning
+    assert 'workloads[1].from: found "home"' in warning
     upload = "  - {kind: ftp, name: file, from: home, to: server, size: 1 kB, command: put}\n"
     assert planning.open_choices(cells(upload)) == []
 

@@ -18,7 +18,8 @@ from scpslab.analysis.compare_texts import report
 from scpslab.analysis.effects import Method
 from scpslab.analysis.output import csv_text
 from scpslab.analysis.statistics import ResultRow
-from scpslab.analysis.table import Results, read_results
+from scpslab.analysis.table import Results, read_results, summarise
+from scpslab.analysis.table import report as table
 from scpslab.cli.tables import as_markdown
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.scenario import planning
@@ -177,12 +178,20 @@ def test_stacks_that_met_the_same_errors_are_compared_in_pairs(written):
 
     At BER 0 no errors are shared.
     """
-    found = compare_axis(written(demo_cells(), by_repeat), "stack")
+    run = written(demo_cells(), by_repeat)
+    found = compare_axis(run, "stack")
+    shown = table(summarise(run))
+    assert [row.cells[-1] for row in shown.rows] == ["1", "5", "1", "5"]
+    assert "n 1, nothing is drawn: all repeats of 2 points are the same cell." in shown.notes
+    (pooled, _) = summarise(run, ["ber"]).groups
+    assert (pooled.means["transfer_s"].n, pooled.means["transfer_s"].ci95_half) == (10, None)
 
     clean, noisy = found.pairs
     assert (clean.pairing.is_paired, clean.pairing.why) == (False, "nothing is drawn: no random errors or traffic")
-    # Nothing is drawn, nothing varies: the difference is no chance.
-    assert (clean.effect.difference.number, clean.effect.p) == (2, 0)
+    # Nothing is drawn, nothing varies: no chance is in the difference, and it has no p.
+    assert (clean.effect.difference.number, clean.effect.p, clean.is_exact, clean.is_certain) == (2, None, True, False)
+    assert (clean.first.n, "exact") == (1, report(found).rows[0].cells[-2])
+    assert any(line.startswith("1 comparison exact: n 1, nothing is drawn") for line in report(found).notes)
     assert noisy.pairing.is_paired
     differences = [1.01, 1.02, 1.03, 1.04, 1.05]
     assert noisy.effect.p == pytest.approx(stats.ttest_1samp(differences, 0).pvalue, rel=1e-6)
@@ -262,17 +271,16 @@ def test_a_side_without_any_value_is_named(written):
 def test_too_few_pairs_for_an_exact_test_are_said(written):
     """Five pairs: 2 of 32 signs are as far out, 0.0625.
 
-    Two comparisons: 2 / 2^n below 0.025 from 7 pairs on, 2 / C(2n, n) from 5 a side on.
+    Where nothing is drawn there is nothing to test.
     """
     run = written(demo_cells(), by_repeat)
     found = compare_axis(run, "stack", options=Options(test=Method.RANKS))
 
-    assert [pair.effect.least_p for pair in found.pairs] == [pytest.approx(2 / 252), 0.0625]
+    assert [pair.effect.least_p for pair in found.pairs] == [None, 0.0625]
     assert (
         "too few: with 5 pairs the smallest possible p is 0.062, so 1 comparison cannot be certain, whatever the "
         "values are." in report(found).notes
     )
-    assert not any("after correction" in line for line in report(found).notes if line.startswith("too few"))
     noisy = compare_axis(
         dataclasses.replace(run, rows=tuple(row for row in run.rows if row["ber"] != "0")),
         "stack",

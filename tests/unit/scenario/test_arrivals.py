@@ -3,8 +3,8 @@
 import pytest
 
 from scpslab import scenario
-from scpslab.analysis import compare
 from scpslab.analysis.collect import columns_by_workload
+from scpslab.analysis.viewpoints import drawn
 from scpslab.plan import read, write
 from scpslab.scenario import planning
 
@@ -44,7 +44,7 @@ def test_a_start_is_drawn_for_each_repeat_and_by_name_alone(cells, load):
 
 def test_a_drawn_start_is_chance_that_pairs_of_cells_share(cells):
     sweep = "sweep: {count: {set: [workloads.pings.count], values: [1, 2]}}\nrepeats: 2\n"
-    draws = [compare.drawn(plan)["traffic of pings"] for plan in plans(cells, PINGS + sweep)]
+    draws = [drawn(plan)["traffic of pings"] for plan in plans(cells, PINGS + sweep)]
     assert draws[0] == draws[2] != draws[1] == draws[3]
 
 
@@ -75,7 +75,7 @@ def test_a_mix_is_one_workload_in_tables_paths_and_comparisons(cells, scpslab, w
     columns = columns_by_workload(plan)
     assert {own for own, _ in columns} == {"web", "transfer"}
     assert (columns["web", "mix_s"], columns["web", "bytes"]) == ("mix_s", "web_bytes")
-    assert list(compare.drawn(plan)) == ["traffic of web"]
+    assert list(drawn(plan)) == ["traffic of web"]
     _, out, _ = scpslab("validate", write(text))
     assert out.count("h1 ─hop→ h2") == 2
 
@@ -100,3 +100,15 @@ def test_a_case_may_have_a_workload_probe_or_service_of_its_own(cells, load, tol
     assert (len(added.probes), len(without.probes)) == (1, 0)
     told("arrivals", "case", cells, HEAD + BULK, "workloads.rival={kind: ping, name: rivals, from: h1, to: h2}")
     told("arrivals", "there already", cells, HEAD + BULK, "workloads.transfer={kind: ping, from: h1, to: h2}")
+
+
+def test_rate_controlled_transfers_of_a_host_at_once_are_warned_of(scpslab, write):
+    two = BULK.replace("1 kB", "1 MB") + BULK.replace("transfer", "second").replace("1 kB", "1 MB, port: 5009")
+    text = f"{HEAD}{two}hosts: {{h1: {{stack: scps, congestion_control: none}}, h2: {{stack: scps}}}}\n"
+    for override, is_warned in (
+        ("seed=2", True),
+        ("workloads.second.start=60 s", False),
+        ("hosts.h1.rate=none", False),
+    ):
+        _, _, said = scpslab("validate", write(text), "--set", override)
+        assert ("transfers of h1 at once" in said) is is_warned, override

@@ -87,7 +87,8 @@ def complaints(load, text: str) -> str:
 
 def told_at(case, where, text, load, folder):
     lines = case.hold(complaints(load, text), folder).splitlines()
-    place = f"{line_of(text, where)}{where}"
+    # Messages count from 1.
+    place = line_of(text, where) + re.sub(r"\[(\d+)\]", lambda number: f"[{int(number[1]) + 1}]", where)
     assert any(place in line for line in lines), place
 
 

@@ -19,7 +19,7 @@ from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
 from scpslab.plan.stacks import KERNEL, STACKS
-from scpslab.plan.workloads import SECOND_NS
+from scpslab.plan.workloads import SECOND_NS, Traffic
 from scpslab.scenario import Cell, model
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
@@ -73,7 +73,7 @@ def doubts(cells: Sequence[Cell], planned: Mapping[str, Plan]) -> list[str]:
                 unused.setdefault(at, f"warning: {cell.places.of(at)}: {text}")
             else:
                 used.add(at)
-        judged = (_too_late(cell.model), _never_over(plan), _queues(plan), _closed(plan), _services(cell.model, plan))
+        judged = (_too_late(cell.model), _traffic(plan), _queues(plan), _closed(plan), _services(cell.model, plan))
         found |= {f"warning: {cell.places.of(one.at)}: {one}": None for one in chain.from_iterable(judged)}
     return [*(text for at, text in unused.items() if at not in used), *found, *open_choices(cells)]
 
@@ -167,11 +167,14 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Problem]:
                 yield Problem(at, f"{found} cell fails", "less", "Lower it, or raise the limit.")
 
 
-def _never_over(plan: Plan) -> Iterator[Problem]:
-    """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends."""
+def _traffic(plan: Plan) -> Iterator[Problem]:
+    """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends; transfers of
+    a SCPS host at the same time, each of which sends at the whole rate.
+    """
     lab_time_ns = plan.cell.limits.virtual_s * SECOND_NS
     names = [one.part_of for one in plan.cell.heads]
-    for workload in plan.cell.workloads:
+    before: dict[str, Traffic] = {}
+    for workload in sorted(plan.cell.workloads, key=lambda one: one.start_ns):
         timeout_ns = workload.start_ns + getattr(workload, "timeout_ns", lab_time_ns)
         limit_ns, limit = min((lab_time_ns, "limits.lab_time"), (timeout_ns, "its timeout"))
         if workload.required and (least_ns := least_sent_ns(workload, ways(plan, workload)[0])) >= limit_ns:
@@ -179,6 +182,14 @@ def _never_over(plan: Plan) -> Iterator[Problem]:
             expected = f"less than {limit_ns / SECOND_NS:.6g} s ({limit})"
             at = ("workloads", names.index(workload.part_of))
             yield Problem(at, found, expected, "Shorten it, or raise the limit.")
+        settings = workload.sending_program.settings if workload.sending_program else {}
+        if settings.get("rate", "none") != "none":
+            other = before.get(workload.from_)
+            if other is not None and workload.start_ns < least_sent_ns(other, ways(plan, other)[0]):
+                found = f"transfers of {workload.from_} at once, each at the whole rate of the host"
+                do = "Lower that rate, use congestion control, or start them one after the other."
+                yield Problem(("workloads", names.index(workload.part_of)), found, "rates that fit together", do)
+            before[workload.from_] = workload
 
 
 def _queues(plan: Plan) -> Iterator[Problem]:

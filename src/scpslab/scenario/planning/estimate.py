@@ -43,7 +43,14 @@ def least_virtual_s(plan: Plan) -> float:
 
 def least_packets(plan: Plan) -> int:
     """Packets of data that the workloads send when nothing is lost; those of congestion generators do not count."""
-    return sum(_packets(plan, workload) for workload in plan.cell.workloads)
+    return sum(int(_packets(plan, one) * _share(plan, one)) for one in plan.cell.workloads)
+
+
+def _share(plan: Plan, workload: Traffic) -> float:
+    """How much of a workload there is before the last required one ends, which ends the others."""
+    busy_ns = least_sent_ns(workload, ways(plan, workload)[0]) - workload.start_ns
+    left_ns = max(0.0, least_virtual_s(plan) * SECOND_NS - workload.start_ns)
+    return 1 if workload.required or left_ns >= busy_ns else left_ns / busy_ns
 
 
 def _packets(plan: Plan, workload: Traffic) -> int:

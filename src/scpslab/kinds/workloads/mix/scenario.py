@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -18,7 +19,6 @@ from scpslab.plan.workloads import Traffic as Planned
 from scpslab.scenario.draws import log
 from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Traffic, timeout_key
 
-from scpslab.kinds.stacks.kernel.scenario import Control
 from scpslab.kinds.workloads.bulk.scenario import Bulk
 
 # Programs that a host of stack scps has addresses for, less some for other workloads; and a mean number that leads to
@@ -48,18 +48,13 @@ class Mix(Traffic, kind="mix"):
     per_second: float = key(says="Mean number of files that begin in a second.", least=1e-6, most=1e6, example=0.5)
     number: int | None = key(None, says="Number of files.", least=1, most=MOST_FILES, example=40)
     span: PositiveDuration | None = key(
-        None,
-        says=f"Time in which files begin, in place of a number: {MOST_ON_AVERAGE} on average at most.",
-        example="60 s",
+        None, says="Time in which files begin, in place of a number: 50 on average at most.", example="60 s"
     )
     sizes: Annotated[dict[Size, Weight], Field(min_length=1)] = key(
         says="Sizes of files, with weights: the share of files that have it is its weight over the sum of all.",
         example={"10 kB": 70, "1 MB": 30},
     )
     segment: Size = key("1400 B", says="Data bytes per segment, as of a bulk transfer.", example="512 B")
-    congestion_control: Control | None = key(
-        None, says="Congestion control of these files. Default: the sending host's.", example="vegas"
-    )
     port: Annotated[int, Field(ge=1, le=LARGEST_PORT + 1 - MOST_FILES)] = key(
         6001, says="TCP port of the first file; each further one has the next.", example=6001
     )
@@ -87,27 +82,24 @@ class Mix(Traffic, kind="mix"):
             yield replace(problem, at=("sizes",)) if problem.at == ("size",) else problem
 
     def packets(self) -> int:
-        """Those of all files, on average."""
-        files = self.number or self.per_second * (self.span or 0) / SECOND_NS
+        """Those of as many files as there may be, of the mean size."""
         mean = sum(size * weight for size, weight in self.sizes.items()) / sum(self.sizes.values())
-        return int(2 * files * mean / self.segment)
+        return int(2 * self.most * mean / self.segment)
 
     def plans(self, setting: Setting) -> list[Planned]:
         """A transfer for each file."""
         waits, lots = (setting.draws(f"mix {what}", self.name, self.most) for what in ("starts", "sizes"))
-        gaps_s = -log(1 - np.array(waits)) / self.per_second
-        starts = [0, *accumulate(int(gap_s * SECOND_NS) for gap_s in gaps_s.tolist())]
-        starts = [at for at in starts[: self.most] if self.span is None or at < self.span]
+        gaps_ns = -log(1 - np.array(waits)) / self.per_second * SECOND_NS
+        starts = [0, *accumulate(map(int, gaps_ns.tolist()))][: self.most]
+        starts = [at for at in starts if self.span is None or at < self.span]
         begin_ns = self.start_ns(setting)
         weights = list(accumulate(self.sizes.values()))
-        found = []
-        for number, (at, lot) in enumerate(zip(starts, lots, strict=False), 1):
-            size = next(one for one, up_to in zip(self.sizes, weights, strict=True) if lot * weights[-1] < up_to)
-            found.append(self._file(number, size, Start(begin_ns + at)).plan(setting))
-        return found
+        sizes = [[*self.sizes][bisect(weights, lot * weights[-1])] for lot in lots]
+        files = enumerate(zip(sizes, starts, strict=False), 1)
+        return [self._file(number, size, Start(begin_ns + at)).plan(setting) for number, (size, at) in files]
 
     def _file(self, number: int, size: Size, start: Start) -> File:
-        shared = ("from_", "to", "segment", "congestion_control", "timeout", "required", "kind")
+        shared = ("from_", "to", "segment", "timeout", "required", "kind")
         keys: dict[str, Any] = {name: getattr(self, name) for name in shared}
         keys |= {"name": f"{self.name}-{number}", "mix": self.name, "port": self.port + number - 1}
-        return File.model_construct(**keys, size=size, start=start, precedence=None)
+        return File.model_construct(**keys, size=size, start=start, precedence=None, congestion_control=None)
