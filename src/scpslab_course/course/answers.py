@@ -512,12 +512,13 @@ def read_practice(assignment: Assignment) -> Practice:
 class Score:
     """A share of the points, 0 to 1, and what the student reads.
 
-    `is_readable` is false for what is no answer at all.
+    `is_readable` is false for what is no answer at all. `wrong`: lines that are wrong, for who marks.
     """
 
     share: float
     comment: str
     is_readable: bool = True
+    wrong: tuple[str, ...] = ()
 
 
 def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -> Score:
@@ -621,9 +622,12 @@ def score_lines(right: RightLines, content: bytes) -> Score:
         return Score(0, said, is_readable=False)
     hits = sum(right.values.get(name) == value.casefold() for name, value in dict(given).items())
     most = max(len(right.values), len(given))
-    other = next((name for name, value in given if right.values.get(name) != value.casefold()), "")
-    first = f"; look at {right.key} {shown(other)}" if other else ""
-    return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}")
+    others = [(name, value) for name, value in given if right.values.get(name) != value.casefold()]
+    first = f"; look at {right.key} {shown(others[0][0])}" if others and others[0][0] else ""
+    wrong = (
+        f"{right.key} {name}: {right.values.get(name, 'none')}, not {shown(value)}" for name, value in others[:200]
+    )
+    return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}", wrong=tuple(wrong))
 
 
 def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:

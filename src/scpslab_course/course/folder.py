@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import datetime as dt
 import io
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator
 
@@ -29,7 +31,7 @@ from scpslab.core.problems import Problem, UnfitError
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue, Name
 from scpslab.documents.yaml_lines import text_of, written
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
@@ -41,8 +43,10 @@ from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Varian
 from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
+MOODLE = "_assignsubmission_"
 LARGEST_BYTES, LARGEST_LEDGER, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 64 << 20, 5000, 200
 Rows = list[tuple[int, dict[str, str]]]
+T = TypeVar("T")
 FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
 TERM = Spelt(
@@ -142,6 +146,35 @@ def parties(students: Sequence[Student]) -> tuple[Party, ...]:
     return tuple(Party(name, tuple(members)) for name, members in found.items())
 
 
+def named_submitters(
+    platform: str, submissions: Sequence[Path], students: Sequence[Student]
+) -> tuple[dict[Path, str], list[str]]:
+    """Who handed in which file of Moodle's or Canvas' own download, by the students' names, which begin a folder or a
+    file there; and what is to be said of the others.
+
+    Platforms turn names round and leave out blanks, commas and letters with accents.
+    """
+    by_name: dict[str, list[str]] = {}
+    for student in students:
+        for name in {_letters(student.name), _letters(student.name.encode("ascii", "ignore").decode())}:
+            by_name.setdefault(name, []).append(student.id)
+    found, wrong = {}, []
+    for path in submissions:
+        is_flat = platform == "canvas" or MOODLE in path.name
+        name = unicodedata.normalize("NFC", path.name if is_flat else path.parent.name).partition("_")[0]
+        ids = by_name.get(_letters(name), [])
+        if len(ids) == 1 and _letters(name):
+            found[path] = ids[0]
+        else:
+            expected = "expected one. Write the line into a file for --submitters"
+            wrong.append(f"{path}: found {len(ids)} students with the name {shown(name)} in the roster; {expected}.")
+    return found, wrong
+
+
+def _letters(name: str) -> str:
+    return "".join(sorted(letter for letter in name.casefold() if letter.isalnum()))
+
+
 def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, str]:
     """The students of a CSV file with the columns file and student; a file stands there by its name, or by its path.
 
@@ -162,10 +195,34 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
             said = "a second time with another student; expected it once. Write the files' paths."
             wrong.append((number, f"found {shown(name)} {said}"))
     _refuse(path, wrong)
+    return _by_file(by_name, submissions)
+
+
+def _by_file(by_name: Mapping[str, T], submissions: Sequence[Path]) -> dict[Path, T]:
+    """What stands for each submission under its path, or its name."""
     # A Mac's names of files have accents apart from their letters.
     names = {one: [unicodedata.normalize("NFC", name) for name in (str(one), one.name)] for one in submissions}
     found = {one: by_name.get(path, by_name.get(name)) for one, (path, name) in names.items()}
-    return {one: student for one, student in found.items() if student is not None}
+    return {one: value for one, value in found.items() if value is not None}
+
+
+def read_times(path: Path, submissions: Sequence[Path]) -> dict[Path, dt.datetime]:
+    """When each file was handed in, by the column submitted_at of the same file, if it has one.
+
+    Raises:
+        ScenarioError: a line without a time.
+    """
+    by_name, wrong = {}, []
+    for number, row in read_csv(path, "CSV with the columns file, student")[1]:
+        try:
+            if "submitted_at" in row:
+                by_name[unicodedata.normalize("NFC", row.get("file", "").strip())] = moment_of(
+                    row["submitted_at"].strip()
+                )
+        except UnfitError as error:
+            wrong.append((number, f"submitted_at: {error}. Correct the line."))
+    _refuse(path, wrong)
+    return _by_file(by_name, submissions)
 
 
 def _wrong_columns(columns: Sequence[str]) -> Iterator[str]:
@@ -210,6 +267,30 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
 Names = Annotated[tuple[str, ...], AfterValidator(_each_once)]
 
 
+# Without seconds: YAML reads those as a time without a zone.
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def moment_of(text: str) -> dt.datetime:
+    """A time with its zone.
+
+    Raises:
+        UnfitError: it is none.
+    """
+    with suppress(ValueError):
+        if MOMENT.fullmatch(text):
+            return dt.datetime.fromisoformat(text)
+    raise UnfitError(shown(text), "a time with its zone, such as 2026-12-01T12:00+01:00")
+
+
+def _checked_moment(text: str) -> str:
+    moment_of(text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_checked_moment)]
+
+
 class CourseFile(Part):
     """The top level of course.yaml."""
 
@@ -221,6 +302,11 @@ class CourseFile(Part):
     public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
     term: Annotated[str, TERM] = key(
         says="The term for which variants are issued; another term gives everybody other ones.", example="2026w"
+    )
+    due: dict[Name, Moment] = key(
+        {},
+        says="When each assignment is due; `grade` counts late days with the column submitted_at of --submitters.",
+        example={"first-steps": "2026-12-01T12:00+01:00"},
     )
     assignments: Names = key(
         says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"]
@@ -247,6 +333,16 @@ class Course:
             said = f"found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one."
             raise UsageError(f"{self.folder / SECRETS_FILE}: {said}")
         return found
+
+    def due(self, name: str) -> dt.datetime | None:
+        """When an assignment is due, if course.yaml says so."""
+        return moment_of(self.file.due[name]) if name in self.file.due else None
+
+    def issued(self, term: str) -> list[tuple[str, str]]:
+        """Every student and assignment of a term for which a variant was issued."""
+        path = self.folder / ISSUED / term / LEDGER
+        rows = read_csv(path, "the list of variants", LARGEST_LEDGER)[1] if path.is_file() else []
+        return [(row.get("student", ""), row.get("assignment", "")) for _, row in rows]
 
     def assignment(self, name: str) -> Assignment:
         """An assignment of this course's own, or of the project."""
