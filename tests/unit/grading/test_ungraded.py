@@ -189,7 +189,7 @@ def test_a_file_without_a_line_among_the_submitters_is_named(tmp_path, capsys):
 @pytest.mark.parametrize(("before", "shares"), [(0.0, [0.0, 0.0, 0.0, 0.0]), (0.5, [2 * 0.5, 0.0, None, None])])
 def test_a_program_that_does_not_answer_costs_one_trial_s_limit(monkeypatch, settings, before, shares):
     outcomes = [Outcome(before, "50%"), Outcome(0.0, f"0%, {ENDLESS}")]
-    trial = model.Trial(scenario="small", file="policy.py", says="A path.", share="1", points=2)
+    trial = model.Trial(scenario="small", file="policy.py", says="A path.", share="1 + 0", points=2)
     trials = [SimpleNamespace(name=f"t{number}", trial=trial) for number in range(4)]
     monkeypatch.setattr(grader, "planned", lambda *_: trials)
     monkeypatch.setattr(grader, "planned_hidden", lambda *_: [])
