@@ -33,6 +33,7 @@ from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue, Name
 from scpslab.documents.yaml_lines import text_of, written
+from scpslab_course.course import handout
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
@@ -399,6 +400,8 @@ def plan_publication(course: Course) -> dict[str, bytes]:
     """
     loaded = [course.assignment(name) for name in course.file.assignments]
     files = {f"{OWN}/{one.name}/{name}": content for one in loaded for name, content in handed_out(one.folder)}
+    for one in loaded:
+        files |= {f"{OWN}/{one.name}/{name}": content for name, content in handout.page(one, {}).items()}
     rows = [f"| {one.name} | {one.file.title} | {one.file.minutes} | {one.file.points:g} |" for one in loaded]
     page = PAGE.format(
         title=course.file.title, term=course.file.term, key=fingerprint(course.file.public_key), rows="\n".join(rows)
