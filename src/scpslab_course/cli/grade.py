@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,15 +17,7 @@ from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
-from scpslab_course.course.folder import (
-    Course,
-    Student,
-    load_course,
-    named_submitters,
-    read_roster,
-    read_submitters,
-    read_times,
-)
+from scpslab_course.course import folder as folders
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.course.workspace import write_new
@@ -33,6 +26,7 @@ from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status, file_names
 from scpslab_course.grading.review import review_folder, write_feedback, write_leaderboard, write_review
 
+FROM = "The platform whose unpacked download of all submissions is given: students by their names in --roster."
 OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
@@ -59,14 +53,7 @@ def grade(
     submitters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
     ] = None,
-    from_: Annotated[
-        str | None,
-        choice(
-            "--from",
-            ("moodle", "canvas"),
-            "The platform whose download of all submissions, unpacked, is given: students by their names in --roster.",
-        ),
-    ] = None,
+    from_: Annotated[str | None, choice("--from", folders.PLATFORMS, FROM)] = None,
     roster: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")
     ] = None,
@@ -114,10 +101,11 @@ def grade(
     Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
     --course satnet --format moodle --out grades.csv --marks marks.csv
     """
-    submission = [one for path in submission for one in _files(path)]
-    loaded = load_course(course)
-    known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
-    by = _submitters(submission, student, submitters, (from_, list(known.values())))
+    # Platforms pack all submissions into folders.
+    submission = [one for path in submission for one in sorted(path.rglob("*.tar.gz")) or [path]]
+    loaded = folders.load_course(course)
+    known = {one.id: one for one in folders.read_roster(roster)} if roster is not None else {}
+    by, times = _submitters(submission, student, submitters, (from_, list(known.values())))
     given = Marks(marks) if marks is not None else None
     kind = FORMATS[format_]
     is_folder = kind.of_one and len(submission) > 1
@@ -128,7 +116,6 @@ def grade(
     target = None if out is None else _Target(out, is_folder=is_folder)
     wanted = term or loaded.file.term
     facts = Facts(loaded.file.title, wanted, known, loaded.issued(wanted))
-    times = read_times(submitters, submission) if submitters is not None else {}
     so_far: list[Grade] = []
 
     def told(one: Grade) -> None:
@@ -141,7 +128,7 @@ def grade(
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(load_course(course, parts), facts.term, secret, options, by, sample, times)
+        settings = grader.Settings(folders.load_course(course, parts), facts.term, secret, options, by, sample, times)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]
@@ -153,9 +140,12 @@ def grade(
         typer.echo(harmless(str(target.path)))
     _say_waiting(grades, given)
     # Last: a page that cannot be written costs no grade.
-    _write_pages(grades, facts, review, leaderboard, given)
-    if feedback is not None:
-        typer.echo(harmless(f"{write_feedback(grades, facts, feedback)} pages in {feedback}"), err=True)
+    rows = given.rows() if given is not None else ()
+    pages = [write_review(grades, facts, review, rows)] if review is not None else []
+    pages += [write_leaderboard(grades, facts, leaderboard)] if leaderboard is not None else []
+    pages += [write_feedback(grades, facts, feedback)] if feedback is not None else []
+    for page in pages:
+        typer.echo(harmless(str(page)), err=True)
     if texts is not None:
         write_new(_texts(grades), texts, OTHER_FOLDER)
         typer.echo(harmless(str(texts)), err=True)
@@ -173,7 +163,7 @@ def _check_folders(review: Path | None, texts: Path | None) -> None:
         private_folder(texts)
 
 
-def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
+def _secret(course: folders.Course, leaderboard: Path | None) -> Secret | None:
     """The course's secret if it is there; a leaderboard needs it, and a place."""
     if leaderboard is not None:
         check_out(leaderboard, "--leaderboard")
@@ -186,40 +176,29 @@ def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
     return None
 
 
-def _files(path: Path) -> list[Path]:
-    """A file, or those of submissions in a folder, as platforms pack them."""
-    if not path.is_dir():
-        return [path]
-    if not (found := sorted(path.rglob("*.tar.gz"))):
-        raise UsageError(f"{path}: found no *.tar.gz in the folder; expected submissions. Unpack the download first.")
-    return found
-
-
 def _submitters(
     submissions: list[Path],
     student: str | None,
     file: Path | None,
-    download: tuple[str | None, Sequence[Student]] = (None, ()),
-) -> Mapping[Path, str]:
+    download: tuple[str | None, Sequence[folders.Student]] = (None, ()),
+) -> tuple[dict[Path, str], dict[Path, dt.datetime]]:
     """The students by the files that they handed in, as the platform knows them: by `file`, and by the names in the
-    download of a platform, with the students of the roster.
+    download of a platform, with the students of the roster; and when they did.
     """
     if student is not None and (len(submissions) > 1 or file is not None):
         said = "found several submissions, or --submitters; expected one submission"
         raise UsageError(f"--student: {said}. Use --submitters FILE for many.")
-    platform, students = download
-    known = dict(read_submitters(file, submissions)) if file is not None else {}
-    if student is not None:
-        known[submissions[0]] = student
-    others = [path for path in submissions if path not in known]
+    read = folders.read_submitters(file, submissions) if file is not None else {}
+    known = {path: whose for path, (whose, _) in read.items()} | ({submissions[0]: student} if student else {})
+    others, (platform, students) = [path for path in submissions if path not in known], download
     if platform is not None:
-        named, unknown = named_submitters(platform, others, students)
+        named, unknown = folders.named_submitters(platform, others, students)
+        known |= named
         for said in unknown:
             warn(f"--from {platform}: {said}")
-        return known | named
-    for one in others if file is not None else ():
+    for one in others if file is not None and platform is None else ():
         warn(f"{file}: found no line of {one}; expected one, because only your platform knows whose it is. Add it.")
-    return known
+    return known, {path: at for path, (_, at) in read.items() if at is not None}
 
 
 def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
@@ -237,18 +216,6 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     waiting = given.write(grades)
     advice = "; fill in points, and repeat the command" if waiting else ""
     typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
-
-
-def _write_pages(
-    grades: list[Grade], facts: Facts, review: Path | None, leaderboard: Path | None, given: Marks | None
-) -> None:
-    """Writes the pages that were asked for, and says where they are."""
-    if review is not None:
-        typer.echo(
-            harmless(str(write_review(grades, facts, review, given.rows() if given is not None else ()))), err=True
-        )
-    if leaderboard is not None:
-        typer.echo(harmless(str(write_leaderboard(grades, facts, leaderboard))), err=True)
 
 
 def _texts(grades: list[Grade]) -> dict[str, bytes]:

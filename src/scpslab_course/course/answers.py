@@ -44,14 +44,7 @@ COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
 # Quantities that questions ask for and scenarios have not; and how people write units, whatever their case.
 DISTANCE = {"m": 1, "km": 10**3, "million km": 10**9}
-SPELT = {
-    "\N{MICRO SIGN}s": "us",
-    "\N{GREEK SMALL LETTER MU}s": "us",
-    "sec": "s",
-    "seconds": "s",
-    "minutes": "min",
-    "mkm": "million km",
-}
+SPELT = {"\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us", "sec": "s", "mkm": "million km"}
 BITS_PER_SECOND = re.compile(r"([kKmMgG]?)(?:bps|b/s|bits/s)")
 FILE = "answers.yaml"
 LARGEST_BYTES = 256 << 10
@@ -624,9 +617,7 @@ def score_lines(right: RightLines, content: bytes) -> Score:
     most = max(len(right.values), len(given))
     others = [(name, value) for name, value in given if right.values.get(name) != value.casefold()]
     first = f"; look at {right.key} {shown(others[0][0])}" if others and others[0][0] else ""
-    wrong = (
-        f"{right.key} {name}: {right.values.get(name, 'none')}, not {shown(value)}" for name, value in others[:200]
-    )
+    wrong = (f"{right.key} {name}: {right.values.get(name, '-')}, not {shown(value)}" for name, value in others[:200])
     return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}", wrong=tuple(wrong))
 
 

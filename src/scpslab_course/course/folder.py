@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
@@ -44,10 +44,9 @@ from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Varian
 from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
-MOODLE = "_assignsubmission_"
+PLATFORMS, MOODLE = ("moodle", "canvas"), "_assignsubmission_"
 LARGEST_BYTES, LARGEST_LEDGER, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 64 << 20, 5000, 200
 Rows = list[tuple[int, dict[str, str]]]
-T = TypeVar("T")
 FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
 FORM = Form("a course", "kind, title, public_key, assignments", "docs/teaching.md")
 TERM = Spelt(
@@ -176,8 +175,9 @@ def _letters(name: str) -> str:
     return "".join(sorted(letter for letter in name.casefold() if letter.isalnum()))
 
 
-def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, str]:
-    """The students of a CSV file with the columns file and student; a file stands there by its name, or by its path.
+def read_submitters(path: Path, submissions: Sequence[Path]) -> dict[Path, tuple[str, dt.datetime | None]]:
+    """The students of a CSV file with the columns file and student, and the times of a column submitted_at, if there is
+    one; a file stands there by its name, or by its path.
 
     Raises:
         ScenarioError: all errors of the file, one line each.
@@ -186,44 +186,26 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
     if not rows or not {"file", "student"} <= set(head):
         raise ScenarioError(f"{path}:1: found no columns file, student and no line below; expected them. Add them.")
     wrong = []
-    by_name: dict[str, str] = {}
+    by_name: dict[str, tuple[str, dt.datetime | None]] = {}
     for number, row in rows:
         name, student = (unicodedata.normalize("NFC", row[column].strip()) for column in ("file", "student"))
         if not name or not is_name(student):
             expected = "expected a file and a student's id. Correct the line."
             wrong.append((number, f"found {shown(name)}, {shown(student)}; {expected}"))
-        elif by_name.setdefault(name, student) != student:
+            continue
+        try:
+            at = moment_of(row["submitted_at"].strip()) if "submitted_at" in row else None
+        except UnfitError as error:
+            wrong.append((number, f"submitted_at: {error}. Correct the line."))
+            continue
+        if by_name.setdefault(name, (student, at))[0] != student:
             said = "a second time with another student; expected it once. Write the files' paths."
             wrong.append((number, f"found {shown(name)} {said}"))
     _refuse(path, wrong)
-    return _by_file(by_name, submissions)
-
-
-def _by_file(by_name: Mapping[str, T], submissions: Sequence[Path]) -> dict[Path, T]:
-    """What stands for each submission under its path, or its name."""
     # A Mac's names of files have accents apart from their letters.
     names = {one: [unicodedata.normalize("NFC", name) for name in (str(one), one.name)] for one in submissions}
     found = {one: by_name.get(path, by_name.get(name)) for one, (path, name) in names.items()}
     return {one: value for one, value in found.items() if value is not None}
-
-
-def read_times(path: Path, submissions: Sequence[Path]) -> dict[Path, dt.datetime]:
-    """When each file was handed in, by the column submitted_at of the same file, if it has one.
-
-    Raises:
-        ScenarioError: a line without a time.
-    """
-    by_name, wrong = {}, []
-    for number, row in read_csv(path, "CSV with the columns file, student")[1]:
-        try:
-            if "submitted_at" in row:
-                by_name[unicodedata.normalize("NFC", row.get("file", "").strip())] = moment_of(
-                    row["submitted_at"].strip()
-                )
-        except UnfitError as error:
-            wrong.append((number, f"submitted_at: {error}. Correct the line."))
-    _refuse(path, wrong)
-    return _by_file(by_name, submissions)
 
 
 def _wrong_columns(columns: Sequence[str]) -> Iterator[str]:
@@ -268,28 +250,16 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
 Names = Annotated[tuple[str, ...], AfterValidator(_each_once)]
 
 
-# Without seconds: YAML reads those as a time without a zone.
-MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?(Z|[+-]\d\d:\d\d)", re.ASCII)
-
-
-def moment_of(text: str) -> dt.datetime:
+def moment_of(text: object) -> dt.datetime:
     """A time with its zone.
 
     Raises:
         UnfitError: it is none.
     """
     with suppress(ValueError):
-        if MOMENT.fullmatch(text):
-            return dt.datetime.fromisoformat(text)
-    raise UnfitError(shown(text), "a time with its zone, such as 2026-12-01T12:00+01:00")
-
-
-def _checked_moment(text: str) -> str:
-    moment_of(text)
-    return text
-
-
-Moment = Annotated[str, AfterValidator(_checked_moment)]
+        if (moment := dt.datetime.fromisoformat(str(text))).tzinfo is not None:
+            return moment
+    raise UnfitError(shown(str(text)), "a time with its zone, such as 2026-12-01T12:00+01:00")
 
 
 class CourseFile(Part):
@@ -304,7 +274,7 @@ class CourseFile(Part):
     term: Annotated[str, TERM] = key(
         says="The term for which variants are issued; another term gives everybody other ones.", example="2026w"
     )
-    due: dict[Name, Moment] = key(
+    due: dict[Name, Annotated[dt.datetime, BeforeValidator(moment_of)]] = key(
         {},
         says="When each assignment is due; `grade` counts late days with the column submitted_at of --submitters.",
         example={"first-steps": "2026-12-01T12:00+01:00"},
@@ -334,10 +304,6 @@ class Course:
             said = f"found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one."
             raise UsageError(f"{self.folder / SECRETS_FILE}: {said}")
         return found
-
-    def due(self, name: str) -> dt.datetime | None:
-        """When an assignment is due, if course.yaml says so."""
-        return moment_of(self.file.due[name]) if name in self.file.due else None
 
     def issued(self, term: str) -> list[tuple[str, str]]:
         """Every student and assignment of a term for which a variant was issued."""

@@ -13,7 +13,7 @@ from scpslab_course.course.assignment import HANDOUT, Assignment
 
 PAGE, DRAWING = "handout.html", "network.svg"
 # As the drawing calls what a variant draws; with a colon behind, it says which values there are.
-YOURS = re.compile(r"\byour ([a-z][a-z0-9_]*(?: and [a-z][a-z0-9_]*)*)(?![:\w])")
+YOURS = re.compile(r"\byour ([a-z][a-z0-9_]*)(?![:\w]| and )")
 
 
 def page(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> dict[str, bytes]:
@@ -26,13 +26,8 @@ def page(assignment: Assignment, parameters: Mapping[str, AxisValue]) -> dict[st
         return {}
     body = MarkdownIt("commonmark").enable("table").render(path.read_text(encoding="utf-8"))
     if drawing.is_file():
-        svg = YOURS.sub(lambda found: _values(found[1], parameters) or found[0], drawing.read_text(encoding="utf-8"))
+        svg = YOURS.sub(lambda found: str(parameters.get(found[1], found[0])), drawing.read_text(encoding="utf-8"))
         inside = base64.b64encode(svg.encode()).decode()
         body = body.replace(f'src="{DRAWING}"', f'src="data:image/svg+xml;base64,{inside}"')
     template = pages(Path(__file__).parent).get_template("handout.html.j2")
     return {PAGE: template.render(title=assignment.file.title, body=body).encode()}
-
-
-def _values(names: str, parameters: Mapping[str, AxisValue]) -> str:
-    known = [f"{parameters[name]}" for name in names.split(" and ") if name in parameters]
-    return " and ".join(known) if len(known) == len(names.split(" and ")) else ""

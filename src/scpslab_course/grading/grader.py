@@ -121,7 +121,7 @@ class Settings:
 
     def late(self, one: Grade) -> Iterator[Concern]:
         """How many days after the due time of the course a file was handed in, begun days as whole ones."""
-        at, due = self.times.get(one.path), self.course.due(one.assignment)
+        at, due = self.times.get(one.path), self.course.file.due.get(one.assignment)
         if at is not None and due is not None and at > due:
             days = -((due - at) // dt.timedelta(days=1))
             late = f"{days} late day{'' if days == 1 else 's'}"
@@ -262,21 +262,20 @@ def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: 
     parameters, options = bound.variant.parameters, settings.options
     key = settings.secret.draw_key if settings.secret is not None else None
     hidden = planned_hidden(bound.assignment, parameters, bound.marking, key, settings.term)
-    # What each file's program gave so far. One that did not answer once is not asked again: it would cost every limit.
+    # By file: what it gave so far, and the trial in which it did not answer. It is not asked again: each limit is long.
     shares: dict[str, list[float | None]] = {}
     stuck: dict[str, str] = {}
     for one in (*planned(bound.assignment, parameters), *hidden):
-        file = one.trial.file
-        mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
+        trial, file = one.trial, one.trial.file
         if file in stuck:
             said = f"not tried, because the program did not answer any more in trial {stuck[file]}"
             outcome = Outcome(None if any(shares[file]) else 0.0, said)
         else:
+            mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
             outcome = carry_out(one, files.get(file), mine, told)
         shares.setdefault(file, []).append(outcome.share)
         if ENDLESS in outcome.says or SLOW in outcome.says:
             stuck.setdefault(file, one.name)
-        trial = one.trial
         earned = None if outcome.share is None else _points(trial.points, outcome.share)
         made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says)
         yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made

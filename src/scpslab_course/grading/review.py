@@ -17,10 +17,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
-from typing import TYPE_CHECKING
 
 from scpslab.analysis.output import pages as page_templates
 from scpslab.core.errors import UsageError
@@ -29,9 +28,6 @@ from scpslab.core.scratch import private_folder, replace_text
 from scpslab_course.course.folder import MOODLE
 from scpslab_course.grading.formats import Facts, comment, not_handed_in, several, unseen
 from scpslab_course.grading.grade import COLUMNS, Grade, Graded, Status, file_names
-
-if TYPE_CHECKING:
-    from jinja2 import Template
 
 BINS = 10
 INDEX, QUESTIONS = "index.html", "questions.html"
@@ -153,52 +149,46 @@ def write_review(grades: Sequence[Grade], facts: Facts, folder: Path, marks: Seq
 def pages(grades: Sequence[Grade], facts: Facts, marks: Sequence[tuple[str, ...]] = ()) -> dict[str, str]:
     """The pages by their file names."""
     made = page_templates(Path(__file__).parent / "templates")
-    of_class, of_one = (made.get_template(f"{name}.html.j2") for name in ("class", "submission"))
+    of_class, of_one, marking = (made.get_template(f"{name}.html.j2") for name in ("class", "submission", "questions"))
     names = [f"{name}.html" for name in file_names(grades)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))
-    missing = not_handed_in(grades, facts)
-    seen = overview(grades)
-    found = {INDEX: of_class.render(facts=facts, entries=entries, overview=seen, missing=missing, marks=bool(marks))}
+    shown_first = {"overview": overview(grades), "missing": not_handed_in(grades, facts), "marks": bool(marks)}
+    found = {INDEX: of_class.render(facts=facts, entries=entries, **shown_first)}
     if marks:
-        found[QUESTIONS] = _by_question(made.get_template("questions.html.j2"), facts, entries, marks)
+        found[QUESTIONS] = marking.render(facts=facts, index=INDEX, **_by_question(entries, marks))
     for name, shown, grade in entries:
         found[name] = of_one.render(facts=facts, grade=grade, shown=shown, index=INDEX)
     # A file's name may have bytes that are no text.
     return {name: text.encode("utf-8", "backslashreplace").decode() for name, text in found.items()}
 
 
-def _by_question(
-    template: Template, facts: Facts, entries: Sequence[tuple[str, str, Grade]], marks: Sequence[tuple[str, ...]]
-) -> str:
-    """Every line of marks.csv with fields for its points and comment, by question; its script writes the file anew."""
+def _by_question(entries: Sequence[tuple[str, str, Grade]], marks: Sequence[tuple[str, ...]]) -> dict[str, object]:
+    """Every line of marks.csv with what it is about, and the script that writes it anew from fields."""
     of = {f"sha256-{grade.sha256}": (name, shown, grade) for name, shown, grade in entries}
     rows = []
     for number, row in enumerate(marks):
         name, shown, grade = of.get(row[0][: len("sha256-") + 64], ("", row[1], None))
         part = next((one for one in grade.parts if one.label == row[3]), None) if grade is not None else None
         rows.append((f"{row[2]}: {row[3]}", number, row, name, shown, part))
-    rows.sort(key=lambda one: one[:2])
     script = (Path(__file__).parent / "templates" / "marks.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    groups = [(label, list(group)) for label, group in groupby(rows, key=lambda one: one[0])]
-    return template.render(facts=facts, groups=groups, index=INDEX, columns=COLUMNS, script=script, digest=digest)
+    return {"rows": rows, "columns": COLUMNS, "script": script, "digest": digest}
 
 
-def write_feedback(grades: Sequence[Grade], facts: Facts, folder: Path) -> int:
-    """Writes a page for each student who has a grade, with what a student may read; returns how many.
+def write_feedback(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
+    """Writes a page for each student who has a grade, with what a student may read; returns the folder.
 
     A file from Moodle's download has its page in a folder of the same name, which Moodle takes back in an archive.
     """
     review_folder(folder)
     template = page_templates(Path(__file__).parent / "templates").get_template("feedback.html.j2")
-    doubtful, written = several(grades), set()
+    doubtful = several(grades)
     for grade in (unseen(one) for one in grades if one.status is Status.GRADED):
         for student in (one for one in grade.recipients if (one, grade.assignment) not in doubtful):
             own = grade.path.parent.name if MOODLE in grade.path.parent.name else file_label(student)
             page = private_folder(folder / own) / f"{grade.assignment}.html"
             replace_text(page, template.render(facts=facts, grade=grade, comment=comment(grade)), private=True)
-            written.add(page)
-    return len(written)
+    return folder
 
 
 def _shown(grade: Grade, facts: Facts) -> str:

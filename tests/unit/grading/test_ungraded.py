@@ -179,7 +179,7 @@ def test_a_file_without_a_line_among_the_submitters_is_named(tmp_path, capsys):
     who.write_text("file,student\na.tar.gz,anna\n")
     anna, nobody = tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"
 
-    assert _submitters([anna, nobody], None, who) == {anna: "anna"}
+    assert _submitters([anna, nobody], None, who) == ({anna: "anna"}, {})
 
     said = capsys.readouterr().err
     assert f"warning: {who}: found no line of {nobody}; expected one" in said
