@@ -2,7 +2,7 @@
 SHELL = /bin/bash
 PYTHON = .venv/bin/python
 SCRIPTS = scpslab tools/packages tools/setup-python tools/bench tools/with-cargo tools/slides .ci/run images/guest/customize.sh stack/benches/transfers.sh stack/benches/gateway.sh \
-	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh \
+	tools/build-images tools/check-host tools/playbooks-test tools/vagrant-box tools/vagrant-test tools/wheel tools/student-kit tools/wheel-test tools/image/build tools/release images/base/endpoint images/base/install-packages images/base/roles.sh \
 	src/scpslab_course/autograder/setup.sh src/scpslab_course/autograder/run_autograder \
 	$(wildcard images/*/roles/* images/*/checks/*)
 
@@ -11,7 +11,7 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all test-files test-draws $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all test-files test-draws $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors student-kit wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -150,6 +150,9 @@ wheel: images .venv-release/done ## make the wheel that carries all built parts,
 
 instructors: python ## pack the instructors' parts of the assignments into build/scpslab-instructors-VERSION.tar.gz, which no wheel, image or site has (docs/teaching.md)
 	$(PYTHON) -m tools.instructors
+
+student-kit: wheel ## pack what a student needs for vagrant up into build/scpslab-student-VERSION.tar.gz: the project without markings and solutions, and the wheel (docs/vagrant.md)
+	tools/student-kit
 
 wheel-test: wheel ## install the wheel in fresh Debian 12 and 13 without compilers, root and network, run the demo, and compare its bytes (needs Docker Engine)
 	tools/wheel-test

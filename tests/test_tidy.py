@@ -167,7 +167,7 @@ def test_guest_code_imports_only_what_the_guest_has():
 
 def test_what_is_installed_to_run_is_imported_by_the_program():
     """What tests alone need is in the extra `dev`."""
-    modules = {"dask-jobqueue": "dask_jobqueue", "pyyaml": "yaml"}
+    modules = {"dask-jobqueue": "dask_jobqueue", "markdown-it-py": "markdown_it", "pyyaml": "yaml"}
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = (lines for extra, lines in project["optional-dependencies"].items() if extra not in ("dev", "site"))
     wanted = [re.split(r"[<>=~! ]", line)[0] for line in [*project["dependencies"], *chain(*extras)]]

@@ -56,7 +56,7 @@ def test_a_student_gets_a_variant_works_and_hands_in(tmp_path, scpslab, typed):
     assert "rtt_mean_ms" in typed("run round-trip")
     assert "goodput_bps" in typed("run --unpredicted")
     late = command.ended(*predict, "speedup", "3..4", folder=tmp_path)
-    assert "as late" in late.stdout
+    assert ", late: " in late.stdout
     assert late.stderr.endswith('next: "scpslab assignment check"\n')
     (tmp_path / "mine" / "answers.yaml").write_text("rtt: 500 MS\nbdp: 120\nlimit: Window\nlarge_limit: Slow start.\n")
     checked = command.ended("assignment", "check", folder=tmp_path)

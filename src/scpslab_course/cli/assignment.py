@@ -29,6 +29,7 @@ from scpslab_course.course import workspace as folders
 from scpslab_course.course.answers import GivenError, asked_in, read_practice, read_predicted
 from scpslab_course.course.assignment import HANDOUT, find, load_assignment
 from scpslab_course.course.check import State, check, runs
+from scpslab_course.course.handout import PAGE
 from scpslab_course.course.runs import run_variant
 from scpslab_course.course.variant import fingerprint
 from scpslab_course.course.workspace import Workspace, find_workspace, open_workspace
@@ -302,7 +303,8 @@ def _say_start(workspace: Workspace, target: Path) -> None:
     lines = [f"{file.title} ({file.minutes} minutes, {file.points:g} points; variant of {whose})"]
     for name, value in variant.parameters.items():
         lines.append(f"  {name} = {value}  {file.variant[name].says}".rstrip())
-    lines += [f"Read {target / HANDOUT}. Then:", *_ways(), f"  cd {shlex.quote(str(target))}"]
+    lines.append(f"Read {target / HANDOUT}, or open {target / PAGE} in a browser. Then:")
+    lines += [*_ways(), f"  cd {shlex.quote(str(target))}"]
     lines += [f"  scpslab assignment predict {name} VALUE" for name in file.predictions]
     lines += [f"  scpslab assignment {command}" for command in ("run", "check", "submit")]
     for line in lines:
@@ -314,9 +316,9 @@ def _ways() -> list[str]:
     activate = Path(sys.prefix) / "bin" / "activate"
     if shutil.which(COMMAND.name) is not None:
         return []
-    if activate.is_file() and activate.with_name(COMMAND.name).is_file():
-        return [f"  . {shlex.quote(str(activate))}    # in each new terminal"]
-    return [f"  alias scpslab={shlex.quote(str(COMMAND))}    # in each new terminal"] if COMMAND.is_file() else []
+    is_installed = activate.is_file() and activate.with_name(COMMAND.name).is_file()
+    way = f". {shlex.quote(str(activate))}" if is_installed else f"alias scpslab={shlex.quote(str(COMMAND))}"
+    return [f"  {way}    # in each new terminal"] if is_installed or COMMAND.is_file() else []
 
 
 SUBCOMMANDS = (list_, start, predict, run, check_, restore, submit)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,15 +17,16 @@ from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
-from scpslab_course.course.folder import Course, load_course, read_roster, read_submitters
+from scpslab_course.course import folder as folders
 from scpslab_course.course.instructors import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status, file_names
-from scpslab_course.grading.review import review_folder, write_leaderboard, write_review
+from scpslab_course.grading.review import review_folder, write_feedback, write_leaderboard, write_review
 
+FROM = "The platform whose unpacked download of all submissions is given: students by their names in --roster."
 OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
@@ -36,7 +38,8 @@ def _written(metavar: str, says: str) -> Any:
 
 def grade(
     submission: Annotated[
-        list[Path], typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote.')
+        list[Path],
+        typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote, or folders.'),
     ],
     course: CourseFolder = Path(),
     term: IssuedTerm = None,
@@ -50,12 +53,17 @@ def grade(
     submitters: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
     ] = None,
+    from_: Annotated[str | None, choice("--from", folders.PLATFORMS, FROM)] = None,
     roster: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")
     ] = None,
     review: Annotated[
         Path | None,
         _written("FOLDER", "Write a page for each submission and one for the class, for the person who marks."),
+    ] = None,
+    feedback: Annotated[
+        Path | None,
+        _written("FOLDER", "Write a page for each student with a grade: in Moodle's own folders with --from moodle."),
     ] = None,
     texts: Annotated[
         Path | None,
@@ -93,9 +101,11 @@ def grade(
     Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
     --course satnet --format moodle --out grades.csv --marks marks.csv
     """
-    by = _submitters(submission, student, submitters)
-    loaded = load_course(course)
-    known = {one.id: one for one in read_roster(roster)} if roster is not None else {}
+    # Platforms pack all submissions into folders.
+    submission = [one for path in submission for one in sorted(path.rglob("*.tar.gz")) or [path]]
+    loaded = folders.load_course(course)
+    known = {one.id: one for one in folders.read_roster(roster)} if roster is not None else {}
+    by, times = _submitters(submission, student, submitters, (from_, list(known.values())))
     given = Marks(marks) if marks is not None else None
     kind = FORMATS[format_]
     is_folder = kind.of_one and len(submission) > 1
@@ -104,7 +114,8 @@ def grade(
         raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
     _check_folders(review, texts)
     target = None if out is None else _Target(out, is_folder=is_folder)
-    facts = Facts(loaded.file.title, term or loaded.file.term, known)
+    wanted = term or loaded.file.term
+    facts = Facts(loaded.file.title, wanted, known, loaded.issued(wanted))
     so_far: list[Grade] = []
 
     def told(one: Grade) -> None:
@@ -117,7 +128,7 @@ def grade(
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(load_course(course, parts), facts.term, secret, options, by, sample)
+        settings = grader.Settings(folders.load_course(course, parts), facts.term, secret, options, by, sample, times)
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]
@@ -129,7 +140,12 @@ def grade(
         typer.echo(harmless(str(target.path)))
     _say_waiting(grades, given)
     # Last: a page that cannot be written costs no grade.
-    _write_pages(grades, facts, review, leaderboard)
+    rows = given.rows() if given is not None else ()
+    pages = [write_review(grades, facts, review, rows)] if review is not None else []
+    pages += [write_leaderboard(grades, facts, leaderboard)] if leaderboard is not None else []
+    pages += [write_feedback(grades, facts, feedback)] if feedback is not None else []
+    for page in pages:
+        typer.echo(harmless(str(page)), err=True)
     if texts is not None:
         write_new(_texts(grades), texts, OTHER_FOLDER)
         typer.echo(harmless(str(texts)), err=True)
@@ -147,7 +163,7 @@ def _check_folders(review: Path | None, texts: Path | None) -> None:
         private_folder(texts)
 
 
-def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
+def _secret(course: folders.Course, leaderboard: Path | None) -> Secret | None:
     """The course's secret if it is there; a leaderboard needs it, and a place."""
     if leaderboard is not None:
         check_out(leaderboard, "--leaderboard")
@@ -160,17 +176,29 @@ def _secret(course: Course, leaderboard: Path | None) -> Secret | None:
     return None
 
 
-def _submitters(submissions: list[Path], student: str | None, file: Path | None) -> Mapping[Path, str]:
-    """The students by the files that they handed in, as the platform knows them."""
+def _submitters(
+    submissions: list[Path],
+    student: str | None,
+    file: Path | None,
+    download: tuple[str | None, Sequence[folders.Student]] = (None, ()),
+) -> tuple[dict[Path, str], dict[Path, dt.datetime]]:
+    """The students by the files that they handed in, as the platform knows them: by `file`, and by the names in the
+    download of a platform, with the students of the roster; and when they did.
+    """
     if student is not None and (len(submissions) > 1 or file is not None):
         said = "found several submissions, or --submitters; expected one submission"
         raise UsageError(f"--student: {said}. Use --submitters FILE for many.")
-    if file is None:
-        return {submissions[0]: student} if student is not None else {}
-    known = read_submitters(file, submissions)
-    for one in (path for path in submissions if path not in known):
+    read = folders.read_submitters(file, submissions) if file is not None else {}
+    known = {path: whose for path, (whose, _) in read.items()} | ({submissions[0]: student} if student else {})
+    others, (platform, students) = [path for path in submissions if path not in known], download
+    if platform is not None:
+        named, unknown = folders.named_submitters(platform, others, students)
+        known |= named
+        for said in unknown:
+            warn(f"--from {platform}: {said}")
+    for one in others if file is not None and platform is None else ():
         warn(f"{file}: found no line of {one}; expected one, because only your platform knows whose it is. Add it.")
-    return known
+    return known, {path: at for path, (_, at) in read.items() if at is not None}
 
 
 def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
@@ -188,14 +216,6 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
     waiting = given.write(grades)
     advice = "; fill in points, and repeat the command" if waiting else ""
     typer.echo(harmless(f"{given.path}: {waiting or 'nothing'} to decide{advice}"), err=True)
-
-
-def _write_pages(grades: list[Grade], facts: Facts, review: Path | None, leaderboard: Path | None) -> None:
-    """Writes the pages that were asked for, and says where they are."""
-    if review is not None:
-        typer.echo(harmless(str(write_review(grades, facts, review))), err=True)
-    if leaderboard is not None:
-        typer.echo(harmless(str(write_leaderboard(grades, facts, leaderboard))), err=True)
 
 
 def _texts(grades: list[Grade]) -> dict[str, bytes]:

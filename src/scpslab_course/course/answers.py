@@ -44,14 +44,7 @@ COMMA = re.compile(r"\s*[+-]?\d+,\d+.*", re.ASCII | re.DOTALL)
 BETWEEN = ".."
 # Quantities that questions ask for and scenarios have not; and how people write units, whatever their case.
 DISTANCE = {"m": 1, "km": 10**3, "million km": 10**9}
-SPELT = {
-    "\N{MICRO SIGN}s": "us",
-    "\N{GREEK SMALL LETTER MU}s": "us",
-    "sec": "s",
-    "seconds": "s",
-    "minutes": "min",
-    "mkm": "million km",
-}
+SPELT = {"\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us", "sec": "s", "mkm": "million km"}
 BITS_PER_SECOND = re.compile(r"([kKmMgG]?)(?:bps|b/s|bits/s)")
 FILE = "answers.yaml"
 LARGEST_BYTES = 256 << 10
@@ -512,12 +505,13 @@ def read_practice(assignment: Assignment) -> Practice:
 class Score:
     """A share of the points, 0 to 1, and what the student reads.
 
-    `is_readable` is false for what is no answer at all.
+    `is_readable` is false for what is no answer at all. `wrong`: lines that are wrong, for who marks.
     """
 
     share: float
     comment: str
     is_readable: bool = True
+    wrong: tuple[str, ...] = ()
 
 
 def score_answer(asked: Answer, right: RightNumber | RightWord, given: object) -> Score:
@@ -621,9 +615,10 @@ def score_lines(right: RightLines, content: bytes) -> Score:
         return Score(0, said, is_readable=False)
     hits = sum(right.values.get(name) == value.casefold() for name, value in dict(given).items())
     most = max(len(right.values), len(given))
-    other = next((name for name, value in given if right.values.get(name) != value.casefold()), "")
-    first = f"; look at {right.key} {shown(other)}" if other else ""
-    return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}")
+    others = [(name, value) for name, value in given if right.values.get(name) != value.casefold()]
+    first = f"; look at {right.key} {shown(others[0][0])}" if others and others[0][0] else ""
+    wrong = (f"{right.key} {name}: {right.values.get(name, '-')}, not {shown(value)}" for name, value in others[:200])
+    return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}", wrong=tuple(wrong))
 
 
 def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import datetime as dt
 import io
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from scpslab.analysis.output import csv_text, no_formula
 from scpslab.core.choices import one_of
@@ -29,8 +31,9 @@ from scpslab.core.problems import Problem, UnfitError
 from scpslab.core.scratch import private_folder, replace_text
 from scpslab.documents import Form, KeyPath, Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
-from scpslab.documents.quantities import AxisValue
+from scpslab.documents.quantities import AxisValue, Name
 from scpslab.documents.yaml_lines import text_of, written
+from scpslab_course.course import handout
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
 from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
@@ -41,6 +44,7 @@ from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Varian
 from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
+PLATFORMS, MOODLE = ("moodle", "canvas"), "_assignsubmission_"
 LARGEST_BYTES, LARGEST_LEDGER, MOST_STUDENTS, LONGEST_FIELD = 1 << 20, 64 << 20, 5000, 200
 Rows = list[tuple[int, dict[str, str]]]
 FILE, ISSUED, OWN, LEDGER = "course.yaml", "issued", "assignments", "issued.csv"
@@ -142,8 +146,38 @@ def parties(students: Sequence[Student]) -> tuple[Party, ...]:
     return tuple(Party(name, tuple(members)) for name, members in found.items())
 
 
-def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, str]:
-    """The students of a CSV file with the columns file and student; a file stands there by its name, or by its path.
+def named_submitters(
+    platform: str, submissions: Sequence[Path], students: Sequence[Student]
+) -> tuple[dict[Path, str], list[str]]:
+    """Who handed in which file of Moodle's or Canvas' own download, by the students' names, which begin a folder or a
+    file there; and what is to be said of the others.
+
+    Platforms turn names round and leave out blanks, commas and letters with accents.
+    """
+    by_name: dict[str, list[str]] = {}
+    for student in students:
+        for name in {_letters(student.name), _letters(student.name.encode("ascii", "ignore").decode())}:
+            by_name.setdefault(name, []).append(student.id)
+    found, wrong = {}, []
+    for path in submissions:
+        is_flat = platform == "canvas" or MOODLE in path.name
+        name = unicodedata.normalize("NFC", path.name if is_flat else path.parent.name).partition("_")[0]
+        ids = by_name.get(_letters(name), [])
+        if len(ids) == 1 and _letters(name):
+            found[path] = ids[0]
+        else:
+            expected = "expected one. Write the line into a file for --submitters"
+            wrong.append(f"{path}: found {len(ids)} students with the name {shown(name)} in the roster; {expected}.")
+    return found, wrong
+
+
+def _letters(name: str) -> str:
+    return "".join(sorted(letter for letter in name.casefold() if letter.isalnum()))
+
+
+def read_submitters(path: Path, submissions: Sequence[Path]) -> dict[Path, tuple[str, dt.datetime | None]]:
+    """The students of a CSV file with the columns file and student, and the times of a column submitted_at, if there is
+    one; a file stands there by its name, or by its path.
 
     Raises:
         ScenarioError: all errors of the file, one line each.
@@ -152,20 +186,26 @@ def read_submitters(path: Path, submissions: Sequence[Path]) -> Mapping[Path, st
     if not rows or not {"file", "student"} <= set(head):
         raise ScenarioError(f"{path}:1: found no columns file, student and no line below; expected them. Add them.")
     wrong = []
-    by_name: dict[str, str] = {}
+    by_name: dict[str, tuple[str, dt.datetime | None]] = {}
     for number, row in rows:
         name, student = (unicodedata.normalize("NFC", row[column].strip()) for column in ("file", "student"))
         if not name or not is_name(student):
             expected = "expected a file and a student's id. Correct the line."
             wrong.append((number, f"found {shown(name)}, {shown(student)}; {expected}"))
-        elif by_name.setdefault(name, student) != student:
+            continue
+        try:
+            at = moment_of(row["submitted_at"].strip()) if "submitted_at" in row else None
+        except UnfitError as error:
+            wrong.append((number, f"submitted_at: {error}. Correct the line."))
+            continue
+        if by_name.setdefault(name, (student, at))[0] != student:
             said = "a second time with another student; expected it once. Write the files' paths."
             wrong.append((number, f"found {shown(name)} {said}"))
     _refuse(path, wrong)
     # A Mac's names of files have accents apart from their letters.
     names = {one: [unicodedata.normalize("NFC", name) for name in (str(one), one.name)] for one in submissions}
     found = {one: by_name.get(path, by_name.get(name)) for one, (path, name) in names.items()}
-    return {one: student for one, student in found.items() if student is not None}
+    return {one: value for one, value in found.items() if value is not None}
 
 
 def _wrong_columns(columns: Sequence[str]) -> Iterator[str]:
@@ -210,6 +250,18 @@ def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
 Names = Annotated[tuple[str, ...], AfterValidator(_each_once)]
 
 
+def moment_of(text: object) -> dt.datetime:
+    """A time with its zone.
+
+    Raises:
+        UnfitError: it is none.
+    """
+    with suppress(ValueError):
+        if (moment := dt.datetime.fromisoformat(str(text))).tzinfo is not None:
+            return moment
+    raise UnfitError(shown(str(text)), "a time with its zone, such as 2026-12-01T12:00+01:00")
+
+
 class CourseFile(Part):
     """The top level of course.yaml."""
 
@@ -221,6 +273,11 @@ class CourseFile(Part):
     public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
     term: Annotated[str, TERM] = key(
         says="The term for which variants are issued; another term gives everybody other ones.", example="2026w"
+    )
+    due: dict[Name, Annotated[dt.datetime, BeforeValidator(moment_of)]] = key(
+        {},
+        says="When each assignment is due; `grade` counts late days with the column submitted_at of --submitters.",
+        example={"first-steps": "2026-12-01T12:00+01:00"},
     )
     assignments: Names = key(
         says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"]
@@ -247,6 +304,12 @@ class Course:
             said = f"found the secret of key {here}; expected that of {wanted} in {FILE}. Restore the right one."
             raise UsageError(f"{self.folder / SECRETS_FILE}: {said}")
         return found
+
+    def issued(self, term: str) -> list[tuple[str, str]]:
+        """Every student and assignment of a term for which a variant was issued."""
+        path = self.folder / ISSUED / term / LEDGER
+        rows = read_csv(path, "the list of variants", LARGEST_LEDGER)[1] if path.is_file() else []
+        return [(row.get("student", ""), row.get("assignment", "")) for _, row in rows]
 
     def assignment(self, name: str) -> Assignment:
         """An assignment of this course's own, or of the project."""
@@ -303,6 +366,8 @@ def plan_publication(course: Course) -> dict[str, bytes]:
     """
     loaded = [course.assignment(name) for name in course.file.assignments]
     files = {f"{OWN}/{one.name}/{name}": content for one in loaded for name, content in handed_out(one.folder)}
+    for one in loaded:
+        files |= {f"{OWN}/{one.name}/{name}": content for name, content in handout.page(one, {}).items()}
     rows = [f"| {one.name} | {one.file.title} | {one.file.minutes} | {one.file.points:g} |" for one in loaded]
     page = PAGE.format(
         title=course.file.title, term=course.file.term, key=fingerprint(course.file.public_key), rows="\n".join(rows)

@@ -24,7 +24,7 @@ from scpslab.core.scratch import replace_bytes
 from scpslab.plan import schema
 from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import KernelSeed, Label, PlainText, Seed
-from scpslab_course.course import answers
+from scpslab_course.course import answers, handout
 from scpslab_course.course import variant as variants
 from scpslab_course.course.assignment import INSTRUCTOR, STARTER, Assignment, find, load_assignment
 from scpslab_course.course.runs import VariantRun, run_of
@@ -315,7 +315,7 @@ def plan_start(assignment: Assignment, variant: Variant) -> dict[str, bytes]:
     own = {answers.FILE: answers.blank(assignment.file, variant.parameters).encode(), VARIANT: variants.write(variant)}
     if assignment.file.write_up and WRITE_UP not in kept:
         own[WRITE_UP] = BLANK_WRITE_UP.encode()
-    return kept | own
+    return kept | own | handout.page(assignment, variant.parameters)
 
 
 def write_new(files: Mapping[str, bytes], target: Path, advice: str) -> None:

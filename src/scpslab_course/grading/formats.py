@@ -30,11 +30,14 @@ TABLE = ("status", "score", "of", "for a person", "student", "submission")
 
 @dataclass(frozen=True)
 class Facts:
-    """What a format needs besides grades: the course's title and term, and students by id."""
+    """What a format needs besides grades: the course's title and term, students by id, and the students and assignments
+    for which variants were issued.
+    """
 
     course: str
     term: str
     students: Mapping[str, Student] = field(default_factory=dict)
+    issued: Sequence[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,19 @@ def comment(grade: Grade) -> str:
     return "\n".join([*lines, *_on_leaderboard(grade)])
 
 
-def table(grades: Sequence[Grade], _: Facts) -> str:
+def not_handed_in(grades: Sequence[Grade], facts: Facts) -> dict[str, list[str]]:
+    """The students without a file, by assignment: of those assignments for which others have handed in."""
+    given = {(one, grade.assignment) for grade in grades for one in grade.recipients}
+    # Whose file cannot be read has handed in something.
+    unread = {grade.submitter for grade in grades if not grade.assignment}
+    found: dict[str, list[str]] = {grade.assignment: [] for grade in grades if grade.assignment}
+    for student, name in facts.issued:
+        if name in found and (student, name) not in given and student not in unread:
+            found[name].append(student)
+    return {name: students for name, students in found.items() if students}
+
+
+def table(grades: Sequence[Grade], facts: Facts) -> str:
     """Plain text: a line for each submission, and below it what was found."""
     rows = [TABLE, *map(_row, grades)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -77,7 +92,8 @@ def table(grades: Sequence[Grade], _: Facts) -> str:
         lines.append("  ".join(map(str.ljust, row, widths)).rstrip())
         lines += [f"    {line(text)}" for text in said]
     counts = [f"{sum(grade.status is status for grade in grades)} {status}" for status in Status]
-    return "\n".join([*lines, "", ", ".join(counts), ""])
+    missing = [line(f"not handed in, {name}: {', '.join(who)}") for name, who in not_handed_in(grades, facts).items()]
+    return "\n".join([*lines, "", ", ".join(counts), *missing, ""])
 
 
 def csv_(grades: Sequence[Grade], facts: Facts) -> str:
@@ -102,7 +118,7 @@ def csv_(grades: Sequence[Grade], facts: Facts) -> str:
 def json_(grades: Sequence[Grade], _: Facts) -> str:
     """Each grade with its parts, as a student may see it. Without a grade it has no `score`."""
     found = []
-    for grade in map(_unseen, grades):
+    for grade in map(unseen, grades):
         one: dict[str, object] = {"submission": line(str(grade.path)), "sha256": grade.sha256, "status": grade.status}
         one |= {"assignment": grade.assignment, "students": grade.recipients, "of": grade.most}
         one |= {"waiting": grade.waiting, "findings": _codes(grade), "comment": comment(grade)}
@@ -184,10 +200,10 @@ def _row(grade: Grade) -> tuple[str, ...]:
 def _only(grades: Sequence[Grade]) -> Grade:
     """The one grade of a platform that shows it at once."""
     (grade,) = grades
-    return _unseen(grade)
+    return unseen(grade)
 
 
-def _unseen(grade: Grade) -> Grade:
+def unseen(grade: Grade) -> Grade:
     """Without what hidden trials have measured: otherwise every upload would measure their paths. A program may put its
     numbers into an error, too.
     """

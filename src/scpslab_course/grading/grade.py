@@ -54,6 +54,7 @@ class Code(StrEnum):
     REPLAYED_LOG = "replayed-log"
     INTERRUPTED_RUN = "interrupted-run"
     LATE_PREDICTION = "late-prediction"
+    LATE_SUBMISSION = "late-submission"
     PUBLISHED_SOLUTION = "published-solution"
     COPIED_NUMBERS = "copied-numbers"
     EQUAL_TEXTS = "equal-texts"
@@ -61,10 +62,9 @@ class Code(StrEnum):
 
 
 # These take nobody's points by themselves: an interrupted run has the right bytes,
-# a late prediction costs its own points and says so, and equality may be chance.
-REMARKS = frozenset(
-    {Code.INTERRUPTED_RUN, Code.LATE_PREDICTION, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS}
-)
+# a late prediction costs its own points and says so, late days are the instructor's rule, and equality may be chance.
+LATE = {Code.LATE_PREDICTION, Code.LATE_SUBMISSION}
+REMARKS = frozenset({*LATE, Code.INTERRUPTED_RUN, Code.COPIED_NUMBERS, Code.EQUAL_TEXTS, Code.EQUAL_LOGS})
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Grade:
     `numbers`: what is right for its variant, by which copies of others are found.
 
     `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found. `pseudonym`:
-    on a leaderboard; "" without hidden trials, or without the course's secret.
+    on a leaderboard; "" without hidden trials, or without the course's secret. `parameters`: the variant's.
     """
 
     path: Path
@@ -146,6 +146,7 @@ class Grade:
     submitter: str = ""
     is_accepted: bool = False
     pseudonym: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
@@ -284,6 +285,10 @@ class Marks:
             return part
         marked = "marked by a person" if part.earned is None else part.comment
         return replace(part, earned=points, comment=mark.row[6].strip() or marked)
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """The lines of the file as it is now, in its order."""
+        return [mark.row for mark in _read(self.path).values()]
 
     def write(self, grades: Sequence[Grade]) -> int:
         """Adds a line for everything that waits and has none; returns how many parts of these grades wait.

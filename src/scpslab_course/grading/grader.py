@@ -7,6 +7,7 @@ What can be marked without a person is marked, everything else waits with its ru
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,7 +31,7 @@ from scpslab_course.course.answers import Expected, GivenError, RightNumber, Rig
 from scpslab_course.course.assignment import STARTER, Assignment, Marking
 from scpslab_course.course.folder import Course
 from scpslab_course.course.model import Answer, HiddenTrial, MarkedText, Prediction, Whose
-from scpslab_course.course.runs import NOT_HANDED_IN, carry_out, planned, planned_hidden
+from scpslab_course.course.runs import ENDLESS, NOT_HANDED_IN, SLOW, Outcome, carry_out, planned, planned_hidden
 from scpslab_course.course.variant import Secret, Variant, VariantError
 from scpslab_course.course.workspace import WRITE_UP, Line, given_predictions, late
 from scpslab_course.grading import classwide, compare, submission
@@ -48,6 +49,7 @@ MOST_TRIED_BYTES = 1 << 20
 AS_JSON = TypeAdapter(Grade)
 NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
 UNCHANGED = "as it was handed out"
+MINUTES = "%Y-%m-%d %H:%M"
 LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
 
@@ -67,7 +69,8 @@ class Settings:
     """How a class is graded, and the course's side of it.
 
     `secret`: a grading host in strangers' hands has none, and the signature is enough for it. `submitters` are the
-    students by file, as the platform knows them; `cells`: instead of marking.yaml's `regrade`.
+    students by file, as the platform knows them, and `times` when they handed in; `cells`: instead of marking.yaml's
+    `regrade`.
     """
 
     course: Course
@@ -76,6 +79,7 @@ class Settings:
     options: RunOptions
     submitters: Mapping[Path, str] = field(default_factory=dict)
     cells: int | None = None
+    times: Mapping[Path, dt.datetime] = field(default_factory=dict)
     _loaded: dict[str, tuple[Assignment, Marking, classwide.Known]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -114,6 +118,14 @@ class Settings:
             return assignment.drawn(self.secret.draw_key, whose, variant.attempt) != dict(variant.parameters)
         except ScpslabError:
             return True
+
+    def late(self, one: Grade) -> Iterator[Concern]:
+        """How many days after the due time of the course a file was handed in, begun days as whole ones."""
+        at, due = self.times.get(one.path), self.course.file.due.get(one.assignment)
+        if at is not None and due is not None and at > due:
+            days = -((due - at) // dt.timedelta(days=1))
+            late = f"{days} late day{'' if days == 1 else 's'}"
+            yield Concern(Code.LATE_SUBMISSION, f"handed in at {at:{MINUTES}}, {late}; it was due at {due:{MINUTES}}")
 
     def not_theirs(self, submission: Submission, variant: Variant) -> Iterator[Concern]:
         """Signs that a variant is not that of who handed it in."""
@@ -162,6 +174,7 @@ def grade(
             # grade.
             one = Grade(path, reason=_broken(path, error))
         one = replace(one, submitter=settings.submitters.get(path, ""), seconds=time.monotonic() - begun)
+        one = replace(one, findings=(*one.findings, *settings.late(one)))
         if settings.secret is not None and any(part.numbers is not None for part in one.parts):
             one = replace(one, pseudonym=settings.secret.pseudonym(settings.term, one.whose))
         grades.append(one)
@@ -249,11 +262,22 @@ def _trials(bound: Bound, files: Mapping[str, bytes], settings: Settings, told: 
     parameters, options = bound.variant.parameters, settings.options
     key = settings.secret.draw_key if settings.secret is not None else None
     hidden = planned_hidden(bound.assignment, parameters, bound.marking, key, settings.term)
+    # By file: what it gave so far, and the trial in which it did not answer. It is not asked again: each limit is long.
+    shares: dict[str, list[float | None]] = {}
+    stuck: dict[str, str] = {}
     for one in (*planned(bound.assignment, parameters), *hidden):
-        mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
-        trial, outcome = one.trial, carry_out(one, files.get(one.trial.file), mine, told)
+        trial, file = one.trial, one.trial.file
+        if file in stuck:
+            said = f"not tried, because the program did not answer any more in trial {stuck[file]}"
+            outcome = Outcome(None if any(shares[file]) else 0.0, said)
+        else:
+            mine = replace(options, out=options.out / bound.variant.digest[:16] / "trials" / one.name, overrides=[])
+            outcome = carry_out(one, files.get(file), mine, told)
+        shares.setdefault(file, []).append(outcome.share)
+        if ENDLESS in outcome.says or SLOW in outcome.says:
+            stuck.setdefault(file, one.name)
         earned = None if outcome.share is None else _points(trial.points, outcome.share)
-        made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says, trial.file)
+        made = Graded("trial", one.name, trial.says, trial.points, earned, outcome.says)
         yield replace(made, numbers=outcome.numbers) if isinstance(trial, HiddenTrial) else made
 
 
@@ -283,6 +307,7 @@ def _graded(opened: _Opened, reruns: Mapping[str, Rerun], tried: Sequence[Graded
         parts=(*predictions, *answers, *tried, *others),
         cells=tuple(f"{name}/{cell}" for name, one in reruns.items() for cell in one.cells),
         lines=tuple(lines),
+        parameters={name: f"{value}" for name, value in variant.parameters.items()},
         expected=right,
         # A student's own rows count where the grader has none: what was edited elsewhere explains nothing.
         numbers=classwide.numbers(right, variant.parameters, opened.submitted, for_formulas),
@@ -382,7 +407,8 @@ def others_of(
             of, lines = marking.file.lines[asked.file].points, right.lines[asked.file]
             score = written.score_lines(lines, content) if content is not None else Score(0, said)
             earned = _points(of, score.share) if score.is_readable else None
-            yield Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
+            found = Graded("lines", asked.file, asked.says, of, earned, score.comment, text)
+            yield replace(found, right="; ".join(score.wrong))
         rubric = marking.file.deliverables.get(asked.file, ())
         # The rest of its points is for trials.
         points = round(sum(item.points for item in rubric), 2)

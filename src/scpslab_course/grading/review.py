@@ -1,7 +1,8 @@
 """Pages for who marks, one for each submission, and one of them all; and the leaderboard, a page for the class: what
 they show, as values, and their form.
 
-Everything of a student is escaped text; the pages have no scripts, fetch nothing, and forbid both to the browser. A
+Everything of a student is escaped text; the pages fetch nothing and have no scripts, and forbid both to the browser,
+but for the one script, known by its digest, that saves the fields of the page by question as marks.csv. A
 leaderboard has the points of the trials that nobody saw before, by pseudonym, and what the trials measured. Names,
 ids, variants, and all that a student or a student's program wrote are not on it. Rows stand by points, then by
 pseudonym: the order of files says nothing.
@@ -9,7 +10,9 @@ pseudonym: the order of files says nothing.
 
 from __future__ import annotations
 
+import base64
 import datetime as dt
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -20,12 +23,14 @@ from statistics import mean, median
 
 from scpslab.analysis.output import pages as page_templates
 from scpslab.core.errors import UsageError
+from scpslab.core.names import file_label
 from scpslab.core.scratch import private_folder, replace_text
-from scpslab_course.grading.formats import Facts
-from scpslab_course.grading.grade import Grade, Graded, Status, file_names
+from scpslab_course.course.folder import MOODLE
+from scpslab_course.grading.formats import Facts, comment, not_handed_in, several, unseen
+from scpslab_course.grading.grade import COLUMNS, Grade, Graded, Status, file_names
 
 BINS = 10
-INDEX = "index.html"
+INDEX, QUESTIONS = "index.html", "questions.html"
 # Of two, each would know whose the other's points are.
 FEWEST = 3
 
@@ -128,29 +133,62 @@ def review_folder(folder: Path) -> Path:
         raise UsageError(f"--review {folder}: found {error.strerror}; expected a folder. Name another.") from error
 
 
-def write_review(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
-    """Writes the pages into a folder; returns that of the class.
+def write_review(grades: Sequence[Grade], facts: Facts, folder: Path, marks: Sequence[tuple[str, ...]] = ()) -> Path:
+    """Writes the pages into a folder; returns that of the class. `marks`: the lines of marks.csv, for a page with
+    fields, by question.
 
     Raises:
         UsageError: see `review_folder`.
     """
     review_folder(folder)
-    for name, text in pages(grades, facts).items():
+    for name, text in pages(grades, facts, marks).items():
         replace_text(folder / name, text, private=True)
     return folder / INDEX
 
 
-def pages(grades: Sequence[Grade], facts: Facts) -> dict[str, str]:
+def pages(grades: Sequence[Grade], facts: Facts, marks: Sequence[tuple[str, ...]] = ()) -> dict[str, str]:
     """The pages by their file names."""
     made = page_templates(Path(__file__).parent / "templates")
-    of_class, of_one = (made.get_template(f"{name}.html.j2") for name in ("class", "submission"))
+    of_class, of_one, marking = (made.get_template(f"{name}.html.j2") for name in ("class", "submission", "questions"))
     names = [f"{name}.html" for name in file_names(grades)]
     entries = list(zip(names, (_shown(grade, facts) for grade in grades), grades, strict=True))
-    found = {INDEX: of_class.render(facts=facts, entries=entries, overview=overview(grades))}
+    shown_first = {"overview": overview(grades), "missing": not_handed_in(grades, facts), "marks": bool(marks)}
+    found = {INDEX: of_class.render(facts=facts, entries=entries, **shown_first)}
+    if marks:
+        found[QUESTIONS] = marking.render(facts=facts, index=INDEX, **_by_question(entries, marks))
     for name, shown, grade in entries:
         found[name] = of_one.render(facts=facts, grade=grade, shown=shown, index=INDEX)
     # A file's name may have bytes that are no text.
     return {name: text.encode("utf-8", "backslashreplace").decode() for name, text in found.items()}
+
+
+def _by_question(entries: Sequence[tuple[str, str, Grade]], marks: Sequence[tuple[str, ...]]) -> dict[str, object]:
+    """Every line of marks.csv with what it is about, and the script that writes it anew from fields."""
+    of = {f"sha256-{grade.sha256}": (name, shown, grade) for name, shown, grade in entries}
+    rows = []
+    for number, row in enumerate(marks):
+        name, shown, grade = of.get(row[0][: len("sha256-") + 64], ("", row[1], None))
+        part = next((one for one in grade.parts if one.label == row[3]), None) if grade is not None else None
+        rows.append((f"{row[2]}: {row[3]}", number, row, name, shown, part))
+    script = (Path(__file__).parent / "templates" / "marks.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return {"rows": rows, "columns": COLUMNS, "script": script, "digest": digest}
+
+
+def write_feedback(grades: Sequence[Grade], facts: Facts, folder: Path) -> Path:
+    """Writes a page for each student who has a grade, with what a student may read; returns the folder.
+
+    A file from Moodle's download has its page in a folder of the same name, which Moodle takes back in an archive.
+    """
+    review_folder(folder)
+    template = page_templates(Path(__file__).parent / "templates").get_template("feedback.html.j2")
+    doubtful = several(grades)
+    for grade in (unseen(one) for one in grades if one.status is Status.GRADED):
+        for student in (one for one in grade.recipients if (one, grade.assignment) not in doubtful):
+            own = grade.path.parent.name if MOODLE in grade.path.parent.name else file_label(student)
+            page = private_folder(folder / own) / f"{grade.assignment}.html"
+            replace_text(page, template.render(facts=facts, grade=grade, comment=comment(grade)), private=True)
+    return folder
 
 
 def _shown(grade: Grade, facts: Facts) -> str:

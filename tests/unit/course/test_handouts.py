@@ -2,6 +2,7 @@
 the wheel does not have.
 """
 
+import base64
 import random
 import re
 from pathlib import Path
@@ -14,7 +15,7 @@ from scpslab.analysis.table import Results, report, summarise
 from scpslab.cli.docs import LEFT_OUT
 from scpslab.core.project import ROOT
 from scpslab.scenario import planning
-from scpslab_course.course import picture
+from scpslab_course.course import handout, picture
 from scpslab_course.course.answers import Evaluation, RightNumber, score_answer
 from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, find, load_assignment, names
 from scpslab_course.course.folder import load_course, make_course, plan_publication
@@ -162,3 +163,13 @@ def test_the_instructors_notes_say_how_long_it_takes_what_goes_wrong_and_what_to
     for parts in re.findall(r"An estimate, in minutes: (.+?)\.\n", notes):
         minutes = sum(map(int, re.findall(r"\b(\d+) (?:to|for) ", parts)))
         assert minutes == load_assignment(find(name)).file.minutes
+
+
+def test_the_page_of_a_handout_has_the_student_s_own_values_in_its_drawing():
+    text = handout.page(load_assignment(find("first-steps")), {"rate": "3 Mbit/s"})["handout.html"].decode()
+    assert "<details>" in text
+    drawing = base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', text)[1]).decode()
+    assert ">3 Mbit/s<" in drawing
+    assert ">your rate<" not in drawing
+    # What each may be stays; what this student does not have keeps its name.
+    assert all(words in drawing for words in ("your rate: 1.5 to 3.5 Mbit/s", ">your delay<"))

@@ -53,7 +53,7 @@ def test_who_handed_in_is_known_by_a_mac_s_name_of_the_file(tmp_path):
     path, archive = tmp_path / "who.csv", tmp_path / "Jose\u0301.tar.gz"
     for written in ("Jos\u00e9.tar.gz", "Jose\u0301.tar.gz", str(archive)):
         path.write_text(f"file,student\n{written},jose\n", encoding="utf-8")
-        assert read_submitters(path, [archive]) == {archive: "jose"}
+        assert read_submitters(path, [archive]) == {archive: ("jose", None)}
 
 
 @pytest.mark.parametrize("term", ["", "-x", "_x", "a b", "../x", "2026w\n", "ü", "a" * 41])

@@ -6,9 +6,7 @@ from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.model import Interval, MarkedNumber
 
 TITLE = "## How predictions and numbers are marked"
-RULE = """Your points are the points of the table × (1 − w/20 − m), and never below 0. The width of your interval LOW..HIGH is w = ln(HIGH / LOW) / ln F. The miss m is 0 if the
-result is inside; outside it is ln(LOW / result) / ln F or ln(result / HIGH) / ln F. For example, with F = 2 the width of 10..20 s is 1: a result of 15 s gives 95 % of the
-points, and one of 25 s 1 − 0.05 − 0.32 = 63 %. Give the interval in which you are 90 % sure: on average it has the most points. A word has all points or none."""
+RULE = """Intervals are marked by one rule (`scpslab docs assignments`, "How predictions are marked"), with the F of this table. Give the interval in which you are 90 % sure: on average it has the most points. A word has all points or none."""
 NUMBERS = "A number has all points up to this distance from the right one. Common mistakes have a part of the points."
 
 

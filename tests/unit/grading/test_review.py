@@ -1,5 +1,8 @@
 """The pages for who marks: what a student wrote is text in them, whatever it is."""
 
+import base64
+import hashlib
+import json
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -7,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from scpslab_course.cli import grade as command
-from scpslab_course.course.folder import Student
+from scpslab_course.course.folder import Student, moment_of, named_submitters
 from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
 from scpslab_course.grading import grader
-from scpslab_course.grading.formats import Facts
-from scpslab_course.grading.grade import Code, Concern, Grade, Graded
-from scpslab_course.grading.review import overview, pages, write_review
+from scpslab_course.grading.formats import Facts, not_handed_in, table
+from scpslab_course.grading.grade import Code, Concern, Grade, Graded, Marks
+from scpslab_course.grading.review import overview, pages, write_feedback, write_review
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\"'{{ 7*7 }}"
 FACTS = Facts(f"Course {HOSTILE}", "2026w")
@@ -137,6 +140,62 @@ def test_questions_and_steps_of_two_assignments_are_apart():
         ("large", "bdp", 1),
     ]
     assert len(found.steps) == 2
+
+
+def test_a_page_by_question_has_fields_for_the_lines_of_marks_and_its_one_script_is_known_by_digest(tmp_path):
+    marks = Marks(tmp_path / "marks.csv")
+    marks.write(CLASS)
+    text = pages(CLASS, FACTS, marks.rows())["questions.html"]
+
+    found = Tags(text)
+    assert [value for tag, name, value in found.attributes if (tag, name) == ("div", "data-row")] == [
+        json.dumps(list(row[:5])) for row in marks.rows()
+    ]
+    assert (found.tags.count("script"), found.tags.count("input")) == (1, 2 * len(marks.rows()))
+    script = text[text.index("<script>") + len("<script>") : text.index("</script>")]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}';" in text
+
+
+def test_who_has_not_handed_in_is_named_and_a_graded_student_has_a_page(tmp_path):
+    facts = replace(FACTS, issued=tuple((name, of) for name in ("anna", "emil", "ed") for of in ("small", "large")))
+    assert not_handed_in(CLASS, facts) == {"small": ["emil"]}
+    assert "emil" in pages(CLASS, facts)["index.html"]
+    assert table(CLASS, facts).endswith("not handed in, small: emil\n")
+
+    folder = "Anna B_1_assignsubmission_file_"
+    moodle = replace(CLASS[0], path=Path(folder) / "a.tar.gz")
+    write_feedback([moodle, *CLASS[1:]], facts, tmp_path / "back")
+    assert sorted(path.name for path in (tmp_path / "back").iterdir()) == [folder, "bo", "di"]
+    text = (tmp_path / "back" / folder / "small.html").read_text()
+    assert "a person decides" in text
+    assert "Says why" not in text, "the rubric is for who marks"
+
+
+@pytest.mark.parametrize(
+    ("platform", "file", "student"),
+    [
+        ("moodle", "Anna Bauer_17_assignsubmission_file_/x.tar.gz", "anna"),
+        ("moodle", "Zoë Ångström_18_assignsubmission_file_x.tar.gz", "zoe"),
+        ("canvas", "baueranna_LATE_3_4_x.tar.gz", "anna"),
+        ("canvas", "ngstrmzo_3_5_x.tar.gz", "zoe"),
+        ("canvas", "libo_3_6_x.tar.gz", None),  # two have this name
+    ],
+)
+def test_the_names_of_a_platform_s_download_are_those_of_the_roster(platform, file, student):
+    named = {"anna": "Bauer, Anna", "zoe": "Zoë Ångström", "li": "Bo Li", "bo": "Li, Bo"}
+    path = Path("download") / file
+    found, wrong = named_submitters(platform, [path], [Student(*one) for one in named.items()])
+    assert (found.get(path), len(wrong)) == (student, int(student is None))
+
+
+def test_late_days_are_counted_from_the_due_time(course, settings):
+    due = replace(course, file=course.file.model_copy(update={"due": {"small": moment_of("2026-12-01T12:00+01:00")}}))
+    at = moment_of("2026-12-02T11:01Z")
+    late = replace(settings, course=due, times={CLASS[0].path: at})
+    (said,) = late.late(CLASS[0])
+    assert (said.code, "2 late days" in said.says, said.holds) == (Code.LATE_SUBMISSION, True, False)
+    assert [*settings.late(CLASS[0]), *late.late(CLASS[1])] == []
 
 
 def test_an_empty_class_has_a_page():

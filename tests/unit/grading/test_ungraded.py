@@ -8,13 +8,15 @@ import pickle
 import tarfile
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from scpslab_course.cli.grade import _submitters
-from scpslab_course.course import variant
+from scpslab_course.course import model, variant
 from scpslab_course.course.assignment import load_marking
 from scpslab_course.course.folder import practice_variant
+from scpslab_course.course.runs import ENDLESS, Outcome
 from scpslab_course.course.variant import Secret
 from scpslab_course.grading import grader, submission
 from scpslab_course.grading.formats import FORMATS, Facts, comment
@@ -177,8 +179,26 @@ def test_a_file_without_a_line_among_the_submitters_is_named(tmp_path, capsys):
     who.write_text("file,student\na.tar.gz,anna\n")
     anna, nobody = tmp_path / "a.tar.gz", tmp_path / "b.tar.gz"
 
-    assert _submitters([anna, nobody], None, who) == {anna: "anna"}
+    assert _submitters([anna, nobody], None, who) == ({anna: "anna"}, {})
 
     said = capsys.readouterr().err
     assert f"warning: {who}: found no line of {nobody}; expected one" in said
     assert str(anna) not in said
+
+
+@pytest.mark.parametrize(("before", "shares"), [(0.0, [0.0, 0.0, 0.0, 0.0]), (0.5, [2 * 0.5, 0.0, None, None])])
+def test_a_program_that_does_not_answer_costs_one_trial_s_limit(monkeypatch, settings, before, shares):
+    outcomes = [Outcome(before, "50%"), Outcome(0.0, f"0%, {ENDLESS}")]
+    trial = model.Trial(scenario="small", file="policy.py", says="A path.", share="1 + 0", points=2)
+    trials = [SimpleNamespace(name=f"t{number}", trial=trial) for number in range(4)]
+    monkeypatch.setattr(grader, "planned", lambda *_: trials)
+    monkeypatch.setattr(grader, "planned_hidden", lambda *_: [])
+    monkeypatch.setattr(grader, "carry_out", lambda *_: outcomes.pop(0))
+    variant = SimpleNamespace(parameters={}, digest="d" * 64)
+    bound = SimpleNamespace(assignment=None, marking=None, variant=variant)
+
+    found = list(grader._trials(bound, {"policy.py": b""}, settings, []))
+
+    assert [part.earned for part in found] == shares
+    assert outcomes == []
+    assert found[-1].comment.endswith("in trial t1")

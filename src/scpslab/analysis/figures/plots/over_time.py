@@ -396,8 +396,8 @@ def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alo
             ("ssthresh", COLOURS[2], 1.2, ":", None),
         ):
             series = history.series[name]
-            alone_label = UNACKNOWLEDGED if name == "flight" else name
-            its = (alone_label if len(series[0]) else None) if is_alone else label if name == "cwnd" else None
+            own_name = {"flight": UNACKNOWLEDGED}.get(name, name) if len(series[0]) else None
+            its = own_name if is_alone else label if name == "cwnd" else None
             shade = alone if is_alone else own
             axes.plot(*series, color=shade, linewidth=width, linestyle=style, alpha=alpha, label=its)
     elif panel == ROUND_TRIP and not history.is_round_trip_smoothed:
