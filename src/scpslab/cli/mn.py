@@ -52,7 +52,7 @@ def mn(
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.3.4")] = "",
+    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.4.6")] = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,

@@ -158,7 +158,7 @@ class Drawing:
         try:
             self.changes.renew(direction, seed, shape | {"rate_bps": shape["rate_bps"] or UNLIMITED_BPS})
         except changes.ChangeError as error:
-            raise refuse(f"{intf.name}: {error}", "what the link can be") from error
+            raise SystemExit(f"scpslab mn: {intf.name}: {error}.") from error
         if self.replaced:
             self.replaced.lab_has_changed(direction)
 
