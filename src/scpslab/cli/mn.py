@@ -46,7 +46,7 @@ def mn(
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
     ],
-    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own, after --.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Its own, after --.")] = None,
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,

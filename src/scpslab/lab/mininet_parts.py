@@ -340,7 +340,7 @@ class ScriptController(ScriptNode, mininet.node.Controller):  # type: ignore[mis
         """Starts the program, if there is one; what is Mininet's default does what the bridges do."""
         NET.begin()
         if self.drives():
-            mininet.node.Controller.start(self)
+            self.cmd(f"cd {self.cdir or '.'}; {self.command} {self.cargs % self.port} >/tmp/{self.name}.log 2>&1 &")
         elif self.command != "controller":
             NET.missing(self.command.split()[0])
 
