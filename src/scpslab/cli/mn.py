@@ -128,7 +128,10 @@ def _beside(script: Path) -> tuple[ScriptFile, ...]:
     """The files beside a script and below its folder, which come along up to a size."""
     looked_at = islice(script.parent.rglob("*"), MOST_LOOKED_AT)
     inner = {path: path.relative_to(script.parent) for path in looked_at if path.is_file() and not path.is_symlink()}
+    # What --keep has kept, which says its plan, is not the script's.
+    kept = tuple(f"{path.parent}/" for path, name in inner.items() if path.name == "plan.json")
     shown = [path for path, name in inner.items() if path != script and not HIDDEN.search(str(name))]
+    shown = [path for path in shown if not str(path).startswith(kept)]
     found = {path: path.stat().st_size for path in sorted(shown)}
     smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
     chosen = [
