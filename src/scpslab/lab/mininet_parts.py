@@ -51,7 +51,7 @@ TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
 NUMBERS = {
     "bw": (8e-6, LARGEST / 10**6, "bw of at least 8e-6 Mbit/s"),
     "loss": (0, 100, "loss of 0 to 100 %, as a number"),
-    "max_queue_size": (1, LARGEST, "a number of packets"),
+    "max_queue_size": (1, LARGEST, "at least 1 packet"),
 }
 LONGEST_SHOWN = 60
 # Words of hosts that do nothing here, and why.
