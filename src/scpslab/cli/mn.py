@@ -46,13 +46,13 @@ def mn(
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
     ],
-    arguments: Annotated[list[str] | None, typer.Argument(help="The script's own, after --.")] = None,
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Its own, after --.")] = None,
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.3.4")] = "",
+    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.4.6")] = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
@@ -128,7 +128,10 @@ def _beside(script: Path) -> tuple[ScriptFile, ...]:
     """The files beside a script and below its folder, which come along up to a size."""
     looked_at = islice(script.parent.rglob("*"), MOST_LOOKED_AT)
     inner = {path: path.relative_to(script.parent) for path in looked_at if path.is_file() and not path.is_symlink()}
+    # What --keep has kept, which says its plan, is not the script's.
+    kept = tuple(f"{path.parent}/" for path, name in inner.items() if path.name == "plan.json")
     shown = [path for path, name in inner.items() if path != script and not HIDDEN.search(str(name))]
+    shown = [path for path in shown if not str(path).startswith(kept)]
     found = {path: path.stat().st_size for path in sorted(shown)}
     smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
     chosen = [

@@ -165,7 +165,8 @@ class LinkChanges:
         rate_bps, limit, delay_ns, jitter_ns, loss = (numbers[name] for name in NUMBERS)
         index, follows = direction.entering, self.stages.followed(direction)
         if limit > follows or jitter_ns > delay_ns:
-            raise ChangeError(f"found {limit} packets, {jitter_ns} ns; at most {follows} and the delay are possible")
+            expected = f"at most {follows} packets, and jitter up to the delay"
+            raise ChangeError(f"found {limit} packets, and jitter of {jitter_ns} ns; expected {expected}")
         entry, arrival = _words(self.stages.entries, index), _words(self.stages.arrivals, direction.arriving)
         # Meanwhile nothing enters.
         entry[LIMIT_BYTES] = 1

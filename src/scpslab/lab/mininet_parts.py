@@ -39,13 +39,8 @@ FILES = Path("/srv/mn")
 NOT_FOUND = FILES / ".not-found"
 HANDLER = f'() {{ echo "bash: $1: command not found" >&2; echo "$1" >>{NOT_FOUND}; return 127; }}'
 # Packages of Debian that bring programs of courses, where they have another name.
-PACKAGES = {
-    "nft": "nftables",
-    "nc": "netcat-openbsd",
-    "brctl": "bridge-utils",
-    "killall": "psmisc",
-    "dig": "bind9-dnsutils",
-}
+BRINGS = "nft:nftables nc:netcat-openbsd brctl:bridge-utils killall:psmisc vconfig:vlan dig:bind9-dnsutils"
+PACKAGES = dict(pair.split(":") for pair in BRINGS.split())
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
@@ -56,7 +51,7 @@ TIME = re.compile(r"(\d+\.?\d*|\.\d+)\s*([a-z]*)")
 NUMBERS = {
     "bw": (8e-6, LARGEST / 10**6, "bw of at least 8e-6 Mbit/s"),
     "loss": (0, 100, "loss of 0 to 100 %, as a number"),
-    "max_queue_size": (1, LARGEST, "a number of packets"),
+    "max_queue_size": (1, LARGEST, "at least 1 packet"),
 }
 LONGEST_SHOWN = 60
 # Words of hosts that do nothing here, and why.
@@ -158,7 +153,7 @@ class Drawing:
         try:
             self.changes.renew(direction, seed, shape | {"rate_bps": shape["rate_bps"] or UNLIMITED_BPS})
         except changes.ChangeError as error:
-            raise refuse(f"{intf.name}: {error}", "what the link can be") from error
+            raise SystemExit(f"scpslab mn: {intf.name}: {error}.") from error
         if self.replaced:
             self.replaced.lab_has_changed(direction)
 
@@ -340,7 +335,7 @@ class ScriptController(ScriptNode, mininet.node.Controller):  # type: ignore[mis
         """Starts the program, if there is one; what is Mininet's default does what the bridges do."""
         NET.begin()
         if self.drives():
-            mininet.node.Controller.start(self)
+            self.cmd(f"cd {self.cdir or '.'}; {self.command} {self.cargs % self.port} >/tmp/{self.name}.log 2>&1 &")
         elif self.command != "controller":
             NET.missing(self.command.split()[0])
 
@@ -415,15 +410,13 @@ class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
     def described(self) -> JsonObject:
         """This end of a link as it is described; a node's own addresses are those of its default interface."""
         own = self.node.said if self.node.kind != "switch" and self.node.defaultIntf() is self else {}
-        ip, mac = (
-            own.get("ip") or self.params.get("ip"),
-            str(own.get("mac") or self.asked or "").replace(":", "").lower(),
-        )
+        ip, mac = own.get("ip") or self.params.get("ip"), own.get("mac") or self.asked or ""
+        digits = str(mac).replace(":", "").lower()
         return {
             "node": self.node.name,
             "interface": self.made_as,
             "ip": ip and (ip if "/" in ip else f"{ip}/8"),
-            "mac": ":".join(mac[at : at + 2] for at in range(0, len(mac), 2)) or None,
+            "mac": ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)) or None,
             **self.shape(),
         }
 
