@@ -55,5 +55,5 @@ def test_validate_names_the_probe(tmp_path):
         "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nprobes:\n"
         "  - {kind: capture, node: h1, filter: tcp}\n  - {kind: capture, node: h2, filter: tcp !udp}\n"
     )
-    with pytest.raises(ScenarioError, match=r'mine.yaml:8: probes\[1\].filter: found "tcp !udp" \(syntax error\);'):
+    with pytest.raises(ScenarioError, match=r'mine.yaml:8: probes\[2\].filter: found "tcp !udp" \(syntax error\);'):
         checked_plans(scenario.load(str(file)))

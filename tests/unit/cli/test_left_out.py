@@ -52,8 +52,8 @@ def test_an_axis_may_set_what_another_leaves_out(validate, order):
 def test_the_others_keep_their_lines(validate):
     """What is wrong with echo is in line 8; nothing is said of line 7, where victim was."""
     _, _, wrong = validate("workloads.victim=off", "limits.lab_time=1 s")
-    assert ":6: workloads[0]" in wrong
-    assert ":8: workloads[1]" in wrong
+    assert ":6: workloads[1]" in wrong
+    assert ":8: workloads[2]" in wrong
     assert ":7: " not in wrong
 
 

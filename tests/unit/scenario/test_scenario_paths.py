@@ -78,7 +78,7 @@ def test_a_path_that_matches_nothing_is_an_error(case, load, tmp_path):
 
 def test_a_skip_that_matches_nothing_is_an_error(load, small):
     said = refusal(load, small + "skip: [{ber: 0.5}]\n")
-    assert 'skip[0].ber: found "0.5", which matches nothing; expected one of 0, 1e-06, 1e-05' in said
+    assert 'skip[1].ber: found "0.5", which matches nothing; expected one of 0, 1e-06, 1e-05' in said
 
 
 def test_a_skip_may_match_what_only_a_variant_has_or_an_override_left_out(load, small):
