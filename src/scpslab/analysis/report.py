@@ -33,8 +33,7 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
 from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
-from scpslab.core.contents import content_of
-from scpslab.core.digests import sha256_of
+from scpslab.core.contents import content_of, sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text

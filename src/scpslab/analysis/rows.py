@@ -17,7 +17,7 @@ import numpy as np
 
 from scpslab.analysis.collect import Columns, Row, derived
 from scpslab.analysis.metrics.base import MetricColumn
-from scpslab.core.digests import digest_of, sha256_of
+from scpslab.core.contents import digest_of, sha256_of
 from scpslab.core.project import PACKAGE
 from scpslab.runs import CellFiles
 from scpslab.runs.store import Store

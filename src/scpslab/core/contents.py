@@ -1,10 +1,11 @@
 """Files that are read whole, and may be a stranger's: what is no ordinary file, or is larger than any of its kind, is
-refused before it is opened. A sparse file of 20 GiB costs its maker nothing.
+refused before it is opened. A sparse file of 20 GiB costs its maker nothing. And digests of files.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,3 +50,17 @@ def check_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
                 f"{path}: found {size} bytes; expected a file of results, of at most {LARGEST_FILE >> 30} GiB. "
                 "Remove it, and run the cell again if it is yours."
             )
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_of(files: Iterable[tuple[Path, str]], begin: bytes = b"") -> str:
+    """One SHA-256 of several files, each with its name, behind what it begins with."""
+    digest = hashlib.sha256(begin)
+    for file, name in files:
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()

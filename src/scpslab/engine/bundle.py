@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from scpslab.core.digests import digest_of
+from scpslab.core.contents import digest_of
 from scpslab.core.folders import whole_folder
 from scpslab.core.project import PACKAGE, ROOT
 from scpslab.core.scratch import scratch

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from scpslab.core.digests import digest_of
+from scpslab.core.contents import digest_of
 from scpslab.core.errors import CapabilityError, LabError
 from scpslab.core.folders import whole_folder
 from scpslab.engine.base import Finding, Needs, own_images

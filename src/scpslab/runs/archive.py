@@ -19,7 +19,7 @@ from typing import Annotated
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.archive import ArchiveLimits, Members, is_member_name, pack, read_members
-from scpslab.core.digests import sha256_of
+from scpslab.core.contents import sha256_of
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES, is_own
 from scpslab.plan import Plan, schema

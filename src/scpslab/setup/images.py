@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from scpslab.core import project
-from scpslab.core.digests import digest_of
+from scpslab.core.contents import digest_of
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
 from scpslab.setup import packed, published, recipes, trust

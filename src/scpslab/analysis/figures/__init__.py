@@ -19,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from scpslab.analysis.figures.recipe import RECIPES
-from scpslab.core.digests import sha256_of
+from scpslab.core.contents import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import own_folder
 from scpslab.core.project import CARRIED, PACKAGE
