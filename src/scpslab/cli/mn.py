@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import re
 import shutil
 from dataclasses import replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -22,7 +26,7 @@ from scpslab.engine.base import Interrupted
 from scpslab.lab.place import END_OF_SCRIPT
 from scpslab.plan import Plan
 from scpslab.plan.cell import LONGEST_S
-from scpslab.plan.mininet import Described, MininetScript, Test
+from scpslab.plan.mininet import MOST_FILE_BYTES, MOST_FILES, Described, MininetScript, ScriptFile, Test
 from scpslab.plan.values import LONGEST_LABEL, LONGEST_TEXT
 from scpslab.runs import CellFiles
 from scpslab.scenario.planning.mininet import EMPTY, plan_of
@@ -32,6 +36,8 @@ GUESTS = {name: engine for name, engine in ENGINES.items() if not engine.reach}
 ENGINE = engine_choice(GUESTS, "Engine to run it in (on the wall clock, CLI(net) is at your terminal)")
 # The first run only builds objects; a script that computes for longer, or for ever, is ended.
 FIRST_RUN_WALL_S = 60
+# Of the files beside a script.
+MOST_LOOKED_AT, HIDDEN = 2000, re.compile(r"(^|/)(\.|__)")
 LARGEST_NETWORK_BYTES = MOST_SAID_BYTES = 1 << 20
 TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
 
@@ -40,11 +46,13 @@ def mn(
     script: Annotated[
         Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
     ],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Its own, after --.")] = None,
     topo: Annotated[
         str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
     ] = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
     commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
+    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.4.6")] = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
     seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
@@ -75,21 +83,25 @@ def mn(
         test=TESTS[test],
         commands=_text(commands),
         described="",
+        arguments=tuple(arguments or ()),
+        files=_beside(script),
     )
+    layers = tuple(filter(None, packages.split(",")))
     runner = GUESTS[engine]()
     notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
         try:
-            runner.prepare(notes, [plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S)])
+            first = plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S, packages=layers)
+            runner.prepare(notes, [first])
             notes.settle()
-            described = _described(runner, asked, seed, folder / "first")
+            described = _described(runner, CellRun(first, folder / "first"), asked.file)
             for note in described.notes:
                 warn(note)
-            planned = replace(asked, described=described.digest)
+            again = partial(plan_of, described, replace(asked, described=described.digest), seed, packages=layers)
             if runner.interactive:
-                failed = _interact(runner, plan_of(described, planned, seed, LONGEST_S, "mininet"), folder / "second")
+                failed = _interact(runner, again(LONGEST_S, "mininet"), folder / "second")
             else:
-                failed = _run(runner, CellRun(plan_of(described, planned, seed, wall_s), folder / "second"), asked.file)
+                failed = _run(runner, CellRun(again(wall_s), folder / "second"), asked.file)
         finally:
             runner.close()
         if keep:
@@ -112,31 +124,55 @@ def _text(path: Path | None) -> str:
     return text.replace("\r\n", "\n")
 
 
-def _described(runner: Engine, asked: MininetScript, seed: int, folder: Path) -> Described:
+def _beside(script: Path) -> tuple[ScriptFile, ...]:
+    """The files beside a script and below its folder, which come along up to a size."""
+    looked_at = islice(script.parent.rglob("*"), MOST_LOOKED_AT)
+    inner = {path: path.relative_to(script.parent) for path in looked_at if path.is_file() and not path.is_symlink()}
+    # What --keep has kept, which says its plan, is not the script's.
+    kept = tuple(f"{path.parent}/" for path, name in inner.items() if path.name == "plan.json")
+    shown = [path for path, name in inner.items() if path != script and not HIDDEN.search(str(name))]
+    shown = [path for path in shown if not str(path).startswith(kept)]
+    found = {path: path.stat().st_size for path in sorted(shown)}
+    smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
+    chosen = [
+        path
+        for number, path in enumerate(smallest, 1)
+        if sum(map(found.__getitem__, smallest[:number])) <= MOST_FILE_BYTES
+    ]
+    if left := [names.shown(path.name) for path in found if path not in chosen]:
+        warn(
+            f"{len(left)} of {len(found)} files beside {script.name} do not come ({', '.join(left[:3])}); at most "
+            f"{MOST_FILES} files and {MOST_FILE_BYTES >> 20} MiB do. Put the script into a folder of its own"
+        )
+    contents = {path: base64.b64encode(path.read_bytes()).decode() for path in chosen}
+    return tuple(ScriptFile(path=str(inner[path]), content=content) for path, content in contents.items())
+
+
+def _described(runner: Engine, cell: CellRun, file: str) -> Described:
     """The network that a script describes in its first run.
 
     Raises:
         ScenarioError: it describes none.
     """
-    status = runner.run(CellRun(plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S), folder))
-    path = folder / "network.json"
+    status = runner.run(cell)
+    path = cell.folder / "network.json"
     if not path.is_file():
         reason = f" ({status.reason})" if status.reason else ""
         # Whatever the script or its guest said is more than is known here.
-        if _say(folder):
+        if _say(cell.folder):
             raise ScenarioError(
-                f"{asked.file}: found an end before there was a network{reason}; expected a network. "
+                f"{file}: found an end before there was a network{reason}; expected a network. "
                 "Correct what is said above."
             )
         raise ScenarioError(
-            f"{asked.file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
+            f"{file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
         )
-    with path.open("rb") as file:
-        content = file.read(LARGEST_NETWORK_BYTES + 1)
+    with path.open("rb") as text:
+        content = text.read(LARGEST_NETWORK_BYTES + 1)
     try:
         return Described.read(strict_json.loads(content))
     except ValueError as error:
-        raise ScenarioError(f"{asked.file}: the network: {error}. Correct the script.") from error
+        raise ScenarioError(f"{file}: the network: {error}. Correct the script.") from error
 
 
 def _run(runner: Engine, cell: CellRun, file: str) -> bool:
@@ -145,9 +181,9 @@ def _run(runner: Engine, cell: CellRun, file: str) -> bool:
     _say(cell.folder)
     if status.virtual_s is not None:
         typer.echo(f"{status.virtual_s:.1f} s of virtual time", err=True)
-    if failed := status.status != "completed":
+    if status.reason:
         warn(f"{file}: {status.reason}")
-    return failed
+    return status.status != "completed"
 
 
 def _interact(runner: Engine, plan: Plan, folder: Path) -> bool:

@@ -23,6 +23,7 @@ from scpslab.lab.template import Space, spare_gaps
 from scpslab.plan import NetworkPlan, Plan
 from scpslab.plan.nodes import Switch
 
+OPEN = "the accounts of a link do not close: "
 STOP_LIMIT_NS = 30 * SECOND_NS
 VECTORS = CELL / "vectors"
 # Outcomes that end a cell before its other workloads have ended.
@@ -176,7 +177,7 @@ class Running:
             records, epoch_ns = self.lab.folders.records, self.context.epoch.realtime_ns
             too_many = self.network.stages.write_packets(records, self.network.owners, epoch_ns)
         if still_open:
-            status, reason = "failed", "the accounts of a link do not close: " + ("; ".join(still_open))
+            status, reason = "failed", OPEN + "; ".join(still_open)
         elif overload or too_many:
             status, reason = "failed", overload or too_many
         elif not drained and status == "completed":

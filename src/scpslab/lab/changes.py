@@ -5,20 +5,24 @@ A plan's events do it, which also run commands in nodes at their times; or a per
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import signal
 import struct
 import subprocess
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
+from typing import Any
 
 from scpslab.core import units
 from scpslab.core.names import file_name
+from scpslab.lab.bpf import ArrayMap
 from scpslab.lab.context import Context
-from scpslab.lab.disciplines import DISCIPLINES
+from scpslab.lab.disciplines import DISCIPLINES, NETEM_LIMIT
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.packets import LAB
 from scpslab.lab.records import Records
@@ -30,8 +34,22 @@ from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
 from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
-# Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes.
+ALMOST_ALL = 1 - 1e-12
+# What a Mininet script gives an interface, all at once.
+NUMBERS = ("rate_bps", "limit_packets", "delay_ns", "jitter_ns", "loss")
+# Where the settings and state of an arrival are (stages.bpf.c, struct arrival), in words of 8 bytes; and of an entry.
 WINDOW_OFFSET, WINDOW_COUNT, SPELL_COUNT, TRACK, BAD_TRACK, WINDOW_AT = 2, 3, 11, 14, 19, 28
+DROP_OFFSET, DROP_COUNT, DROP_AT, LISTED_PACKETS = 4, 5, 29, 30
+LIMIT_BYTES, LIMIT_PACKETS, LAST_DEPARTURE, HEAD, TAIL, BACKLOG, QUEUE_PACKETS, QUEUE_BYTES = (
+    2,
+    3,
+    15,
+    16,
+    17,
+    18,
+    22,
+    23,
+)
 
 
 class ChangeError(ValueError):
@@ -47,12 +65,20 @@ def draw_gaps(ber: float, seed: str) -> array[int]:
     return array("Q", (1 + int(min(math.log(1.0 - draw.random()) / scale, NEVER_BITS)) for _ in range(GAPS_KEPT)))
 
 
+def _words(states: ArrayMap, index: int) -> memoryview:
+    """What the programs have of an interface, in words of 8 bytes."""
+    at = slot_of(index) * states.stride
+    return memoryview(states.memory)[at : at + states.stride].cast("Q")
+
+
 class LinkChanges:
     """Changes of the links of a network whose stages keep room for them."""
 
     def __init__(self, network: LabNetwork, settled: Settled) -> None:
         self.network, self.stages, self.settled = network, network.stages, settled
         self.now = {(d.link, d.name): _first(d, settled.errors(d)) for d in network.directions}
+        # Stage 2 of directions that have been renewed.
+        self.delays: dict[DirectionStages, str] = {}
 
     def direction(self, link: str, name: str) -> DirectionStages:
         """A direction. Raises ChangeError."""
@@ -133,12 +159,53 @@ class LinkChanges:
             )
         if rate_bps < 8 or rate_bps % 8:
             raise ChangeError(f"link {direction.link}: found {rate_bps} bit/s; expected a multiple of 8 bit/s")
-        name, place = self.network.names[direction.entering], self.network.places[direction.entering]
-        where = [] if self.network.pid(place) is None else ["-n", place]
         serialiser = DISCIPLINES[queue.discipline].root(rate_bps, direction.plan.overhead_bytes, queue)
-        words = ["qdisc", "change", "dev", name, "root", "handle", "1:", *serialiser.split()]
-        subprocess.run(["tc", *where, *words], check=True, capture_output=True)
+        self.network.tc(direction.entering, f"qdisc change DEV root handle 1: {serialiser}")
         self.stages.entries.write(slot_of(direction.entering), struct.pack("=Q", rate_bps // 8))
+
+    def renew(self, direction: DirectionStages, seed: str, numbers: Mapping[str, Any]) -> None:
+        """Gives a direction that has every stage other numbers: what waits in its queue is lost, as where Mininet does
+        so, and what is on its way arrives when it would have.
+
+        Raises:
+            ChangeError: the direction cannot have them.
+        """
+        rate_bps, limit, delay_ns, jitter_ns, loss = (numbers[name] for name in NUMBERS)
+        index, follows = direction.entering, self.stages.followed(direction)
+        if limit > follows or jitter_ns > delay_ns:
+            expected = f"at most {follows} packets, and jitter up to the delay"
+            raise ChangeError(f"found {limit} packets, and jitter of {jitter_ns} ns; expected {expected}")
+        entry, arrival = _words(self.stages.entries, index), _words(self.stages.arrivals, direction.arriving)
+        # Meanwhile nothing enters.
+        entry[LIMIT_BYTES] = 1
+        waiting = json.loads(self.network.tc(index, "-s -j qdisc show DEV root"))[0]
+        self.network.tc(index, "qdisc del DEV root")
+        self.now[direction.link, direction.name] |= {"rate": rate_bps, "delay": delay_ns}
+        drawn = random.Random(seed).getrandbits(48)  # noqa: S311  # a channel, no secret
+        order = f" {jitter_ns}ns seed {drawn}" if jitter_ns else f" rate {ORDER_RATE}"
+        self.delays[direction] = f"netem limit {NETEM_LIMIT} delay {delay_ns}ns{order}"
+        self.restore(direction)
+        entry[QUEUE_PACKETS] += waiting["qlen"]
+        entry[QUEUE_BYTES] += waiting["backlog"]
+        entry[0], entry[LIMIT_PACKETS], entry[HEAD] = rate_bps // 8, limit, entry[TAIL]
+        # The list of packets to lose begins anew.
+        gaps = draw_gaps(min(loss, ALMOST_ALL), seed)
+        lost = [min(one, NEVER_BITS) for one in accumulate(gaps, initial=arrival[LISTED_PACKETS])][1:] or [NEVER_BITS]
+        arrival[DROP_COUNT] = arrival[DROP_AT] = entry[LAST_DEPARTURE] = entry[BACKLOG] = 0
+        self.stages.arrays["drop_list"].write(arrival[DROP_OFFSET], array("Q", lost).tobytes())
+        arrival[DROP_COUNT], entry[LIMIT_BYTES] = len(lost), 0
+
+    def restore(self, direction: DirectionStages) -> None:
+        """Sets queue and delay of a direction as the lab had them: Open vSwitch takes them off all ports of a bridge
+        whose settings somebody changes.
+        """
+        plan, now = direction.plan, self.now[direction.link, direction.name]
+        if plan.rate_bps and plan.queue:
+            serialiser = DISCIPLINES[plan.queue.discipline].root(int(now["rate"]), plan.overhead_bytes, plan.queue)
+            self.network.tc(direction.entering, f"qdisc replace DEV root handle 1: {serialiser}")
+        if direction.relay is not None:
+            options = self.delays.get(direction) or self.settled.delay_options(direction, plan.delay_ns)
+            self.network.tc(direction.relay, f"qdisc replace DEV root handle 2: {options}")
 
     def _state(self, direction: DirectionStages, is_down: bool) -> None:
         room = self.settled.room[direction.arriving]

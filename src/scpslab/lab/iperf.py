@@ -88,7 +88,7 @@ def _send(client: LabNode, words: list[str], seconds: int) -> str:
 
 def _wait_until_it_listens(serving: subprocess.Popen[bytes], server: LabNode, kind: str, said: IO[bytes]) -> None:
     limit = time.monotonic() + LISTENS_WITHIN_S
-    while not _listens(server, kind):
+    while not listens(server.pid, kind, PORT):
         if serving.poll() is not None or time.monotonic() > limit:
             text = _text(said).strip() or "nothing"
             raise IperfError(
@@ -98,9 +98,10 @@ def _wait_until_it_listens(serving: subprocess.Popen[bytes], server: LabNode, ki
         time.sleep(LOOK_AGAIN_S)
 
 
-def _listens(server: LabNode, kind: str) -> bool:
-    sockets = [line.split() for line in Path(f"/proc/{server.pid}/net/{kind}").read_text().splitlines()[1:]]
-    return any(words[1].endswith(f":{PORT:04X}") and words[3] == LISTENING[kind] for words in sockets)
+def listens(pid: int, kind: str, port: int) -> bool:
+    """Whether somebody listens in the network of a process."""
+    sockets = [line.split() for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]]
+    return any(words[1].endswith(f":{port:04X}") and words[3] == LISTENING[kind] for words in sockets)
 
 
 def _report(said: IO[bytes]) -> str:

@@ -54,7 +54,9 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
             if isinstance(node, Switch):
                 whole = (network, pairs) if standalone else None
                 learns = standalone or network.topology == SCRIPTS
-                self.addSwitch(node.name, cls=LabSwitch, mirror_to=node.mirror_to, learns=learns, standalone=whole)
+                relays = network.topology == SCRIPTS and any(link.via == node.name for link in network.links)
+                own = {"mirror_to": node.mirror_to, "learns": learns, "relays": relays}
+                self.addSwitch(node.name, cls=LabSwitch, standalone=whole, **own)
             elif node.container is not None:
                 self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
             else:
@@ -109,21 +111,22 @@ class LabNetwork:
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
             if direction.entering in settled.varying:
-                self._tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
+                self.tc(direction.entering, "qdisc del DEV root", *(f"qdisc add DEV {line}" for line in HOLDING))
             if direction.relay is not None and settled.moves[direction].delays:
-                self._tc(direction.relay, "qdisc del DEV root", *DELAYING)
+                self.tc(direction.relay, "qdisc del DEV root", *DELAYING)
         self.moves = settled.moves
         return settled
 
-    def _tc(self, index: int, *commands: str) -> None:
-        """Changes an interface: lets the kernel keep the times that a program gives to packets."""
+    def tc(self, index: int, *commands: str) -> str:
+        """Changes an interface; returns what the last command has said."""
         place = self.places[index]
         where = [] if self.pid(place) is None else ["-n", place]
         for command in commands:
             argv = ["tc", *where, *command.replace("DEV", f"dev {self.names[index]}").split()]
-            subprocess.run(argv, check=True, capture_output=True)
+            said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
             with (self.logs / "tc.log").open("a") as log:
                 log.write(f"{' '.join(argv)}\n")
+        return said
 
     def longest_ns(self) -> int:
         """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the

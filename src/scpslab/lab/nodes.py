@@ -26,6 +26,7 @@ from scpslab.plan import nodes as planned
 
 # The prompt of a node's shell, by which Mininet knows that a command has ended.
 END_OF_COMMAND = chr(127)
+LATE_BYTES = 1 << 20
 # What somebody typed while a command ran, and the command did not read, is no command for the shell.
 DROP_TYPED = "while read -t 0 && read -r; do :; done"
 NO_REDIRECTS = {f"net.ipv4.conf.{which}.send_redirects": "0" for which in ("all", "default")}
@@ -57,7 +58,8 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
             without_ipv6()
             from_anywhere()
 
-    def _open_shell(self) -> None:
+    def open_shell(self) -> None:
+        """Starts the node's shell."""
         # In a session of its own with this terminal: otherwise the terminal could not interrupt the shell's commands.
         command = ["setsid", "--ctty", *self.prefix, "env", "PS1=" + END_OF_COMMAND, "bash", "--norc", "--noediting"]
         command += ["-is", "mininet:" + self.name]
@@ -79,7 +81,7 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     def sendCmd(self, *args: Any, **kwargs: Any) -> None:  # Mininet's name
         """Types a command into the node's shell."""
         if self.shell is None:
-            self._open_shell()
+            self.open_shell()
         self.late_output()
         termios.tcflush(self.slave, termios.TCIFLUSH)
         super().sendCmd(*args, **kwargs)
@@ -87,13 +89,14 @@ class LabNode(Node):  # type: ignore[misc]  # Mininet has no types
     def cmd(self, *args: Any, **kwargs: Any) -> Any:
         """Types a command into the node's shell and returns what it printed."""
         if self.shell is None:
-            self._open_shell()
+            self.open_shell()
         return super().cmd(*args, **kwargs)
 
     def late_output(self) -> str:
         """What the shell printed after its last command had ended: the output of commands that still run."""
         output = ""
-        while self.shell is not None and select.select([self.stdout], [], [], 0)[0]:
+        # A program that writes without an end writes into the next command's output.
+        while self.shell is not None and len(output) < LATE_BYTES and select.select([self.stdout], [], [], 0)[0]:
             output += self.read(1024)
         return output.replace(END_OF_COMMAND, "")
 

@@ -9,6 +9,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import struct
@@ -156,6 +157,16 @@ class OpenVSwitch:
             daemon.wait()
 
 
+# The number of an interface's port, and of a switch, as Mininet gives them names.
+PORT, NUMBER = re.compile(r"-eth(\d+)$"), re.compile(r"\d+")
+
+
+def bridge_number(name: str) -> str:
+    """The datapath's identity in OpenFlow that Mininet gives a switch of that name; "" if none is in it."""
+    found = NUMBER.search(name)
+    return f"{int(found[0]):016x}" if found and int(found[0]) else ""
+
+
 class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
     """A bridge (fail mode standalone) that is told its addresses (know_addresses), or `learns` as Mininet's do;
     `mirror_to` names the host that gets a copy of every frame.
@@ -165,7 +176,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
 
     def __init__(self, name: str, mirror_to: str | None = None, standalone: Any = None, **params: Any) -> None:
         params["inNamespace"] = False
-        self.learns: bool = params.pop("learns", True)
+        self.learns, self.relays = params.pop("learns", True), params.pop("relays", False)
         # `standalone`: the network and its pairs, where only `mn` sees to them.
         self.mirror_to, self.standalone = mirror_to, standalone
         # The maps of the links live as long as somebody holds them.
@@ -237,6 +248,13 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
         names = [interface.name for interface in self.intfs.values() if interface.name != "lo"]
         for name in names:
             words += ["--", "add-port", self.name, name]
+            if self.learns and (number := PORT.search(name)):
+                words += ["--", "set", "interface", name, f"ofport_request={number[1]}"]
+        if self.relays:
+            # What comes in at one port leaves at the other, wherever its destination was heard of.
+            words += ["--", "set", "bridge", self.name, "flood_vlans=0"]
+        if self.learns and (own := bridge_number(self.name)):
+            words += ["--", "set", "bridge", self.name, f"other_config:datapath-id={own}"]
         if self.mirror_to:
             port = next(name for interface, name in _far_ends(self) if interface.node.name == self.mirror_to)
             words += ["--", "--id=@port", "get", "port", port]

@@ -14,6 +14,7 @@ from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, tc_lines
 from scpslab.plan import NetworkPlan
 from scpslab.plan.links import Link
+from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
 from scpslab.plan.routes import Route, RouteOptions
 
@@ -118,7 +119,8 @@ class Wiring:
             with inside(host.pid), Netlink() as here:
                 for index, subnet in addresses[node.name]:
                     for other, ip, mac in subnet:
-                        if other != node.name:
+                        # Hosts of a script ask each other, as in Mininet.
+                        if other != node.name and self.network.topology != SCRIPTS:
                             here.neighbour(index, ip, mac)
                 for index, cidr, options in self._connected(node.name):
                     here.connected(index, cidr, route_metrics(options))

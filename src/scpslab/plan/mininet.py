@@ -8,13 +8,29 @@ from typing import Annotated, Literal
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.plan import schema, values
-from scpslab.plan.schema import Items, Part
+from scpslab.plan.schema import Items, Part, Text
 
 # A guest has so many nodes and links in its memory, and a script has so much to say of what it does without.
 MOST_NODES, MOST_LINKS, MOST_NOTES = 200, 200, 100
 # What a network of a script was made from.
 SCRIPTS = "mn"
+# The rate of a link that changes while it has none: it costs a packet nothing measurable.
+UNLIMITED_BPS = 10**11
+# How many files may come along with a script, and how large they may be together.
+MOST_FILES, MOST_FILE_BYTES = 200, 1 << 20
 Test = Literal["cli", "pingall", "iperf"]
+
+
+Base64 = Annotated[
+    str, Text(f"at most {MOST_FILE_BYTES} bytes in base64", lambda text: len(text) <= 2 * MOST_FILE_BYTES)
+]
+
+
+class ScriptFile(Part):
+    """A file beside a script, which its nodes see as well."""
+
+    path: values.PlainText
+    content: Base64
 
 
 class MininetScript(Part):
@@ -23,7 +39,7 @@ class MininetScript(Part):
     `described`: the digest of its network; "" while it is asked for it.
 
     `topo` chooses one of the script's `topos`, with its arguments; `test` is what happens with it. `commands`: what
-    CLI(net) reads.
+    CLI(net) reads. `arguments`: the script's own; `files`: what comes along.
     """
 
     file: values.Name
@@ -32,6 +48,8 @@ class MininetScript(Part):
     test: Test
     commands: values.PlainText
     described: values.KernelSeed
+    arguments: tuple[values.PlainText, ...] = ()
+    files: Annotated[tuple[ScriptFile, ...], Items(0, MOST_FILES)] = ()
 
 
 class DescribedNode(Part):
@@ -57,9 +75,10 @@ class DescribedEnd(Part):
 
 
 class DescribedLink(Part):
-    """A link."""
+    """A link. `changes`: the script may give it other numbers while it runs."""
 
     ends: tuple[DescribedEnd, DescribedEnd]
+    changes: bool
 
 
 class Described(Part):

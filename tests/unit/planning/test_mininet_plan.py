@@ -29,9 +29,9 @@ FIELDS: dict[str, Any] = {
         for name, kind in (("h1", "host"), ("s1", "switch"), ("x1", "switch"), ("h2", "host"))
     ],
     "links": [
-        {"ends": [end("h1", 0, "10.0.0.1/8"), end("s1", 1)]},
-        {"ends": [end("s1", 2, **SHAPED), end("x1", 1, **SHAPED | {"rate_bps": 10**6})]},
-        {"ends": [end("h2", 0, "10.0.0.2/8", mac="00:00:00:00:00:02"), end("x1", 2)]},
+        {"ends": [end("h1", 0, "10.0.0.1/8"), end("s1", 1)], "changes": False},
+        {"ends": [end("s1", 2, **SHAPED), end("x1", 1, **SHAPED | {"rate_bps": 10**6})], "changes": False},
+        {"ends": [end("h2", 0, "10.0.0.2/8", mac="00:00:00:00:00:02"), end("x1", 2)], "changes": False},
     ],
     "notes": [],
 }
@@ -57,6 +57,20 @@ def test_rates_delays_and_losses_are_those_of_the_sending_end():
     assert lost_back is not None
     assert (lost.settings, lost.seed == lost_back.seed) == (PacketLoss(loss=0.01), False)
     assert plan.cell.errors("h1-s1", "to-s1") is first.directions[0].queue is first.directions[0].rate_bps is None
+
+
+def test_a_link_that_changes_has_every_stage_from_the_beginning():
+    fields = FIELDS | {"links": [link | {"changes": True} for link in FIELDS["links"]]}
+    plan = plan_of(Described.read(fields), SCRIPT, 1, 60, packages=("iptables",))
+    assert plan.network.pack is not None
+    assert plan.network.pack.packages == ("iptables",)
+    for link in plan.network.links:
+        assert link.via is not None
+        for there in link.directions:
+            assert there.queue is not None
+            assert (there.queue.limit_packets, there.jitter_ns) == (8191, 0)
+            assert plan.cell.errors(link.name, there.name) is not None
+    assert [link.directions[0].rate_bps for link in plan.network.links] == [10**11, 10**7, 10**11]
 
 
 def test_only_the_seed_changes_what_is_drawn():

@@ -11,19 +11,30 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.disciplines import Queue
-from scpslab.plan.mininet import SCRIPTS, Described, DescribedEnd, MininetScript
+from scpslab.plan.mininet import SCRIPTS, UNLIMITED_BPS, Described, DescribedEnd, MininetScript
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Errors
+from scpslab.scenario.packs import planned
 
 # What the kernel's shapers count of a packet besides its IP length, in Mininet: the Ethernet header.
 ETHERNET_BYTES = 14
 # A host that only hears what the script says of its network.
 EMPTY = Described.read({"nodes": [{"name": "mn", "kind": "host", "gateway": None}], "links": [], "notes": []})
 MEMORY_MIB, MEMORY_OF_A_LINK_MIB = 512, 4
+# Of a link whose numbers change there is every stage from the beginning, with room in the queue and a loss that nobody
+# meets.
+ROOM_PACKETS, NO_LOSS = 8191, 1e-9
 
 
-def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int, shell: Prompt | None = None) -> Plan:
-    """The plan of a script's network, on which the script runs.
+def plan_of(
+    described: Described,
+    script: MininetScript,
+    seed: int,
+    wall_s: int,
+    shell: Prompt | None = None,
+    packages: tuple[str, ...] = (),
+) -> Plan:
+    """The plan of a script's network, on which the script runs. `packages`: what the guest has besides its image.
 
     Raises:
         ScenarioError: a network that cannot be; the message says why.
@@ -43,7 +54,8 @@ def plan_of(described: Described, script: MininetScript, seed: int, wall_s: int,
             mininet=script,
             shell=shell,
         )
-        return plans.read(plans.write(Plan(network=replace(network, links=tuple(link for link, _ in both)), cell=cell)))
+        network = replace(network, links=tuple(link for link, _ in both), pack=planned(packages, None, Path()))
+        return plans.read(plans.write(Plan(network=network, cell=cell)))
     except ValueError as error:
         raise ScenarioError(f"{script.file}: {error}") from error
 
@@ -58,7 +70,7 @@ def _network(described: Described) -> Network:
     for number, link in enumerate(described.links):
         first, second = link.ends
         via = None
-        if any(end.delay_ns or end.jitter_ns for end in link.ends):
+        if link.changes or any(end.delay_ns or end.jitter_ns for end in link.ends):
             via = f"x{number}"
             while any(via == node.name for node in network.nodes):
                 via += "x"
@@ -70,21 +82,23 @@ def _network(described: Described) -> Network:
             name=f"l{number}",
             a_ip=first.ip,
             b_ip=second.ip,
-            forward=_direction(first, second.node),
-            reverse=_direction(second, first.node),
+            forward=_direction(first, second.node, link.changes),
+            reverse=_direction(second, first.node, link.changes),
             via=via,
         )
     return network
 
 
-def _direction(said: DescribedEnd, to: str) -> links.Direction:
+def _direction(said: DescribedEnd, to: str, changes: bool) -> links.Direction:
+    rate_bps = said.rate_bps or (UNLIMITED_BPS if changes else None)
+    queue = Queue(limit_packets=max(said.limit_packets, ROOM_PACKETS) if changes else said.limit_packets)
     direction = links.Direction(
         f"to-{to}",
-        said.rate_bps,
+        rate_bps,
         ETHERNET_BYTES,
-        Queue(limit_packets=said.limit_packets) if said.rate_bps else None,
+        queue if rate_bps else None,
         said.delay_ns,
-        jitter_ns=said.jitter_ns,
+        jitter_ns=0 if changes else said.jitter_ns,
     )
     for problem in direction.problems():
         raise ValueError(f"{said.interface}: {problem}")
@@ -101,11 +115,14 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
         for end, said in zip(laid.ends, own, strict=True)
     )
     impairments = []
+    changes = described.links[number].changes
     for direction, said in zip(laid.directions, own, strict=True):
         drawn = stream(seed, "mn", number, direction.to)
-        if said.loss or said.jitter_ns:
-            lost = Errors.model_validate({"model": "packet", "loss": said.loss}).plan(Path(), drawn)
-            errors, its_seed = lost if said.loss else None, drawn if said.jitter_ns else None
+        loss = said.loss or (NO_LOSS if changes else 0)
+        jitters = said.jitter_ns and not changes
+        if loss or jitters:
+            lost = Errors.model_validate({"model": "packet", "loss": loss}).plan(Path(), drawn)
+            errors, its_seed = lost if loss else None, drawn if jitters else None
             impairments.append(Impairment(link=name, direction=direction.name, errors=errors, seed=its_seed))
     return replace(laid, name=name, ends=(first, second)), impairments
 
