@@ -37,7 +37,7 @@ GROUPS = {
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
         "profile": ("scpslab.cli.profile", "Read, explain, draw and write profiles: what links do over time."),
-        "clab": ("scpslab.cli.clab", "Read and write networks of containerlab."),
+        "clab": ("scpslab.cli.clab", "Read networks of containerlab as topologies, and write them."),
         "mn": ("scpslab.cli.mn", "Run your own Mininet script in virtual time."),
     },
     "Results": {

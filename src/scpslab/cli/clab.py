@@ -14,10 +14,10 @@ from scpslab.scenario.topologies import OnDisk, TopologyError
 
 
 def clab() -> None:
-    """Read networks of containerlab as topologies, and write topologies for it, on standard output.
+    """Read networks of containerlab as topologies, and write them.
 
-    Nodes of kind linux become hosts or routers, with the addresses and routes that their exec commands give them;
-    bridges become switches. What is left out is said.
+    Both commands write to standard output. Nodes of kind linux become hosts or routers, with the addresses and routes
+    that their exec commands give them; bridges become switches. What is left out is said.
 
     Examples: scpslab clab import lab.clab.yml > lab.py · scpslab clab export fy97 > fy97.clab.yml
     """

@@ -124,5 +124,6 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
         "open": 14,
         "gateways": 8,
         "access": 4,
+        "moving": 13,
     }
     assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
