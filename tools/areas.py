@@ -42,12 +42,14 @@ def _lab(*names: str) -> tuple[str, ...]:
 AREAS: dict[str, tuple[str, ...]] = {
     "unit": ("tests/unit/*", "tests/processes/*"),
     "engine": (
-        *_lab("appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds"),
+        *_lab("api", "appliance", "fork_*", "host", "iperf3", "killed_runs", "live_samples", "new_kinds", "own_kinds"),
         *_lab("processor", "running", "sandbox", "script", "shell", "snapshots", "timeouts"),
     ),
     "links": (
-        *_lab("drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"),
-        *_lab("profiles", "queue_disciplines", "rates", "serial", "switches"),
+        *_lab(
+            "arrivals", "drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"
+        ),
+        *_lab("profiles", "queue_disciplines", "rates", "serial", "shaping", "switches"),
     ),
     "transports": _lab("fp", "gateways", "program", "scps", "services"),
     "teaching": _lab(

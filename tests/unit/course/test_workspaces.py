@@ -45,7 +45,9 @@ def test_a_folder_without_the_instructor_s_part_is_enough_for_students(folder, a
     variant = practice_variant(assignment, marking, no_runs)
     shutil.rmtree(folder / "instructor")
     mine = write_start(plan_start(assignment, variant), assignment, variant, tmp_path / "my folder", AT)
-    files = "answers.yaml assignment.yaml begin.py handout.md log.jsonl transfer.yaml variant.json write-up.md"
+    files = (
+        "answers.yaml assignment.yaml begin.py handout.html handout.md log.jsonl transfer.yaml variant.json write-up.md"
+    )
     assert sorted(path.name for path in mine.folder.iterdir()) == files.split()
     mine.add(AT, "predict", "time", "3 s")
     lines = [(line.event, line.name, line.value) for line in open_workspace(mine.folder).log()]

@@ -40,7 +40,7 @@ def shapes(path: Path) -> Iterator[Plan]:
     """A plan of each set of workloads that the cells of a scenario have."""
     known = set()
     for cell in scenario.cells(scenario.load(str(path))):
-        names = tuple(workload.name for workload in cell.model.workloads)
+        names = tuple((workload.name, workload.kind) for workload in cell.model.workloads)
         if names not in known:
             known.add(names)
             yield planning.plan(cell)
