@@ -50,7 +50,7 @@ def corruption_or_congestion(given, runs):
         "formula_ends": "timeouts",
         "bbr_gain": noisy("goodput_bps", stack="bbr", ber="1e-05") / noisy("goodput_bps", stack="reno", ber="1e-05"),
         # Measured, where the formula has the limit of the queue: both must be right.
-        "longest_wait": shared("rtt_max_ms", stack="reno") - 1000 * rtt,
+        "longest_wait": max(row.numbers["rtt_max_ms"] for row in shared.rows) - 1000 * rtt,
         "neighbour_share": 100 * neighbour / (neighbour + other),
     }
 

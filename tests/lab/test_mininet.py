@@ -183,7 +183,7 @@ net = Mininet(topo=SingleSwitchTopo(3), switch=OVSSwitch, controller=[remote, Ow
 net.start()
 print(net.pingAll(timeout='1'), net['s1'].dpctl('dump-flows'), net['s1'].dpid)
 hub.terminate()
-print(net['s1'].vsctl('del-controller s1'), net['s1'].dpctl('del-flows'), net.ping(net.hosts[:2], timeout='1'))
+print(net['s1'].vsctl('del-controller s1'), net['s1'].dpctl('del-flows'), time.sleep(1), net.ping(net.hosts[:2], timeout='1'))
 """,
         r"pox.py: not in the guest.*0\.0 .*priority=10 actions=FLOOD\s+0{15}1\n.*100% dropped",
         0,
