@@ -208,8 +208,6 @@ def _place(lost: Lost) -> str:
 
 
 def _packet(lost: Lost) -> str:
-    if not lost.capture:
-        return f"{lost.ip_bytes} bytes, not identified"
     flags = f" [{lost.flags}]" if lost.flags else ""
     return f"{lost.protocol} {lost.source} > {lost.destination}{flags}"
 
