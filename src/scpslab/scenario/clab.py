@@ -24,7 +24,7 @@ FORM = Form("a network of containerlab", "name, topology", "docs/coming-from.md"
 ADDRESS = re.compile(r"ip (?:-4 )?a(?:ddr(?:ess)?)? add (?:dev (\S+) )?([\d.]+/\d+)(?: dev (\S+))?")
 ROUTE = re.compile(r"ip (?:-4 )?r(?:oute)? (?:add|replace) (\S+) via ([\d.]+)(?: dev \S+)?")
 FORWARDS = re.compile(r"sysctl (?:-\S+ )*net\.ipv4\.ip_forward=1")
-IMAGE = "ghcr.io/srl-labs/network-multitool"
+IMAGE = "wbitt/network-multitool"
 KINDS = {"linux": "host", "bridge": "switch", "ovs-bridge": "switch"}
 
 
