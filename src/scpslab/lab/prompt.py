@@ -253,7 +253,7 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             print(error)
         except subprocess.CalledProcessError as error:
             print(
-                f"link: tc said {error.stderr.decode(errors='replace').strip()}; expected the lab's own there. "
+                f"link: tc said {error.stderr.strip()}; expected the lab's own there. "
                 "Was it changed with tc? Start the lab again."
             )
 
