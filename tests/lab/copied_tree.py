@@ -49,6 +49,11 @@ class NewKind:
         """The scenario that uses it."""
         return self.folder / "scenario.yaml"
 
+    def alone(self, folder: Path) -> Path:
+        """That scenario in another folder, where no folder `kinds` beside it brings the kind."""
+        shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("kinds", "__pycache__"), dirs_exist_ok=True)
+        return folder / "scenario.yaml"
+
     @property
     def sources(self) -> list[Path]:
         """Its files, by their place under src/scpslab."""

@@ -20,7 +20,7 @@ def cache(engine, tmp_path: Path) -> Path:
 def test_a_cell_with_a_kind_from_files_of_its_own_does_what_the_kind_says(sort: str, cache: Path, tmp_path: Path):
     kind = NewKind(sort)
     tree = CopiedTree(tmp_path / "tree", kind)
-    done = tree.scpslab("run", str(kind.scenario), "--out", str(tmp_path / "runs"), cache=cache)
+    done = tree.scpslab("run", str(kind.alone(tmp_path / "mine")), "--out", str(tmp_path / "runs"), cache=cache)
 
     assert done.returncode == 0, done.stderr
     assert kind.untrue(Path(done.stdout.splitlines()[-1])) == []
