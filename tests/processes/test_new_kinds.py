@@ -1,6 +1,5 @@
 """Who adds the files and lines that CONTRIBUTING names has added a kind everywhere; tests/lab runs cells with it."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,7 +42,7 @@ def values(part: object) -> Iterator[str]:
     """The words that a schema takes somewhere."""
     for key, value in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
         if key in ("const", "enum"):
-            yield from [value] if isinstance(value, str) else value
+            yield from value if isinstance(value, list) else [str(value)]
         else:
             yield from values(value)
 
