@@ -8,6 +8,7 @@ import typer
 
 from scpslab.analysis.report import Embedded, write_report
 from scpslab.analysis.run import open_run
+from scpslab.analysis.table import read_results
 from scpslab.cli.options import RunOrCampaign
 from scpslab.cli.terminal import warn
 from scpslab.runs import RunFolder, find_run, is_campaign
@@ -39,6 +40,8 @@ def report(
 
 def _embedded(folder: Path) -> Embedded | None:
     """The page of the run's most telling cell, unless it is too large to send."""
+    # Whoever collects the results first has the warnings.
+    read_results(folder, warn=warn)
     pages = RunPages(open_run(folder))
     cell = pages.telling()
     html = pages.cells([cell], shown=[0]).html if cell else ""
