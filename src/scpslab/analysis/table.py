@@ -407,14 +407,17 @@ def with_interval(mean: Mean) -> str:
     """
     if mean.mean is None:
         return NOTHING
-    half = mean.sd if mean.ci95_half is None else mean.ci95_half
-    if half is None or half <= AS_ONE * abs(mean.mean):
+    spread = mean.sd if mean.ci95_half is None else mean.ci95_half
+    if spread is None or spread <= AS_ONE * abs(mean.mean):
         return _significant(mean.mean)
     if (mean.has_range or mean.ci95_half is None) and mean.least is not None and mean.most is not None:
         digits = max(0, min(9, 1 - _exponent(mean.most - mean.least)))
         return f"{mean.mean:,.{digits}f} ({mean.least:,.{digits}f} to {mean.most:,.{digits}f})"
-    digits = max(0, min(9, 1 - _exponent(half)))
-    return f"{mean.mean:,.{digits}f} ± {half:,.{digits}f}"
+    if mean.ci95_half is None:
+        # A deviation is no interval.
+        return _significant(mean.mean)
+    digits = max(0, min(9, 1 - _exponent(mean.ci95_half)))
+    return f"{mean.mean:,.{digits}f} ± {mean.ci95_half:,.{digits}f}"
 
 
 def _significant(value: float) -> str:

@@ -23,7 +23,7 @@ from scpslab.measure.connections import ACK, unwrapped
 from scpslab.measure.losses import NOBODY, Fates, OfFlow
 from scpslab.measure.packets import Flow
 from scpslab.measure.record import Record
-from scpslab.measure.states import UNSET, States
+from scpslab.measure.states import States
 
 MS_NS = 10**6
 Event = tuple[int, str, dict[str, Any]]  # ns since the epoch, name, data
@@ -135,11 +135,11 @@ def _known(own: States | None) -> Iterator[Event]:
     """The states of the kernel's TCP; programs of SCPS have none."""
     if own is None:
         return
-    columns = (own.t_ns, own.cwnd * own.mss, own.ssthresh, own.mss, own.srtt_us)
-    for t_ns, cwnd, ssthresh, mss, srtt_us in zip(*(one.tolist() for one in columns), strict=True):
+    columns = (own.t_ns, own.cwnd_bytes, own.ssthresh_bytes, own.srtt_us)
+    for t_ns, cwnd, ssthresh, srtt_us in zip(*(one.tolist() for one in columns), strict=True):
         data: dict[str, Any] = {"congestion_window": cwnd}
-        if ssthresh < UNSET:
-            data["ssthresh"] = ssthresh * mss
+        if ssthresh >= 0:
+            data["ssthresh"] = ssthresh
         if srtt_us:
             data["smoothed_rtt"] = srtt_us / 1000
         yield t_ns, "recovery:metrics_updated", data

@@ -63,9 +63,14 @@ class States:
     sacked: Ints
 
     @property
-    def remote_ip(self) -> str:
-        """The other end's address."""
-        return self.remote.rpartition(":")[0]
+    def cwnd_bytes(self) -> Ints:
+        """The window in bytes of full segments."""
+        return self.cwnd * self.mss
+
+    @property
+    def ssthresh_bytes(self) -> Ints:
+        """The threshold likewise, -1 where it was never set."""
+        return np.where(self.ssthresh >= UNSET, -1, self.ssthresh * self.mss)
 
 
 def read(path: Path) -> tuple[States, ...]:

@@ -243,8 +243,7 @@ def _samples(cell: RunCell, talks: list[Conversation], columns: Columns) -> Iter
         if talk == NO_VALUE or not talks[talk].payload[way]:
             continue
         seen.add((one.local, one.remote))
-        threshold = np.where(one.ssthresh * one.mss >= NO_THRESHOLD_BYTES, NO_VALUE, one.ssthresh * one.mss)
-        series = (one.t_ns, one.cwnd * one.mss, threshold, one.srtt_us)
+        series = (one.t_ns, one.cwnd_bytes, one.ssthresh_bytes, one.srtt_us)
         node = node_of.get(one.local.rpartition(":")[0], "")
         yield _sampled(columns, (one.local, one.remote), (talk, way), series, node=node, probe=None)
     for probe in cell.plan.cell.probes:

@@ -323,7 +323,7 @@ def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[s
         # iperf3 and the file protocols have another connection, for control.
         one = max(own, key=lambda one: len(one.t_ns))
         t_s = one.t_ns / 1e9 - start_s
-        in_bytes = {"cwnd": one.cwnd * one.mss, "ssthresh": one.ssthresh * one.mss}
+        in_bytes = {"cwnd": one.cwnd_bytes, "ssthresh": np.where(one.ssthresh_bytes < 0, np.inf, one.ssthresh_bytes)}
         series = {name: (t_s, its.astype(np.float64)) for name, its in in_bytes.items()}
         return {**series, "flight": NOTHING, ROUND_TRIP: (t_s, one.srtt_us / MS_PER_S)}
     if not lines:
