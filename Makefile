@@ -11,12 +11,12 @@ ON_ALL_CORES = --numprocesses=logical --maxprocesses=4 --dist=loadfile --no-load
 
 AREAS := $(shell python3 tools/areas.py)
 
-.PHONY: test-all test-files test-draws $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors student-kit wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture help demo test development setup packages python images lint fmt docs bench ci clean
+.PHONY: test-all test-files test-draws $(AREAS:%=test-%) test-appliance test-scale test-autograder test-course wheel instructors student-kit wheel-test image image-arm64 release install-stack uninstall-stack deb same-bytes test-host test-forks test-stack lint-playbooks docker-images playbooks-test vagrant-test pin published site slides prompt-picture studio-pictures help demo test development setup packages python images lint fmt docs bench ci clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
 
-demo: setup ## run the FY97 corruption experiment (small variant) in virtual time: a table and a figure
+demo: setup ## run four transports over a satellite hop, with bit errors and with congestion, in virtual time: a table and a figure
 	./scpslab demo
 
 test: setup development ## run the quick tests on up to four cores, five cells of the virtual engine, five drawn scenarios and the Rust part's units among them (five minutes; no root)
@@ -134,6 +134,9 @@ slides: setup ## make the course's slides into build/slides/*.pdf, with figures 
 
 prompt-picture: setup ## draw docs/images/prompt.svg from a session at the prompt (half a minute, on the wall clock)
 	$(PYTHON) tools/prompt_picture.py
+
+studio-pictures: setup development ## take README's pictures of the studio from a run of the demo (a minute; needs Debian's chromium)
+	$(PYTHON) tools/studio_pictures.py
 
 same-bytes: setup ## run some 30 cells of every kind with this tree and with the commit REF, and compare all bytes (five minutes; OPTIONS=--but-drawn)
 	@test -n "$(REF)" || { echo "error: REF: found none; expected the commit to compare with. Run: make same-bytes REF=main~1" >&2; exit 2; }

@@ -4,8 +4,6 @@ A cell costs differently with a guest booted for it, as the first of a network w
 further one.
 """
 
-from __future__ import annotations
-
 import os
 import statistics
 import tempfile

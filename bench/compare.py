@@ -5,8 +5,6 @@ A cell's start costs the same whatever it transfers; the marginal cost, 40 MB le
 compare.py [GEO], the program made of geo.cc.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

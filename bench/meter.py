@@ -4,8 +4,6 @@ A fork's processes are its own children, and some are killed: a program that tak
 system count all of it.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource

@@ -1,7 +1,5 @@
 """What whole runs cost, as a user starts them: without kept results, and one whose results are all kept."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -4,8 +4,6 @@ The cells are made by an engine that starts no lab (tools/no_lab.py), so that on
 left.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import resource
@@ -95,37 +93,23 @@ def plans(folder: Path, cells: float = 10**5) -> None:
 
 
 def cost(_: Path, runs: str) -> None:
-    """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says before and after other runs, beside the
-    seconds that its cells took.
+    """Cost RUNS: for each scenario in a folder of runs, what `plan --cost` says, beside the seconds that its cells
+    took.
     """
     from scpslab import plan as plans  # noqa: PLC0415
-    from scpslab.running.measured import Measured  # noqa: PLC0415
     from scpslab.runs import CellFiles, RunFolder  # noqa: PLC0415
     from scpslab.scenario.planning import expected  # noqa: PLC0415
 
-    print("| scenario | cells | took | plan alone | with runs of other scenarios |")
-    totals = [0.0, 0.0, 0.0]
+    print("| scenario | cells | took | by the plans |")
+    totals = [0.0, 0.0]
     for folder in sorted(RunFolder.all_in(Path(runs)), key=lambda one: one.path.name):
-        took = folder.known_times()
-        known = [plans.parse(CellFiles(folder.cell(cell).path).plan.read_bytes()) for cell in took]
-        with tempfile.TemporaryDirectory() as others:
-            base = str(folder.manifest()["scenario"]).partition(":")[0]
-            for other in RunFolder.all_in(Path(runs)):
-                if str(other.manifest()["scenario"]).partition(":")[0] != base:
-                    (Path(others) / other.path.name).symlink_to(other.path.resolve())
-            measured = Measured.of(Path(others))
-            sums = [
-                sum(took.values()),
-                sum(expected(plan).wall_s for plan in known),
-                sum(measured.wall_s("none", plan) for plan in known),
-            ]
+        manifest = folder.manifest()
+        known = [plans.parse(CellFiles(folder.cell(cell).path).plan.read_bytes()) for cell in manifest.took_s]
+        sums = [sum(manifest.took_s.values()), sum(expected(plan).wall_s for plan in known)]
         totals = [total + one for total, one in zip(totals, sums, strict=True)]
         if known:
-            print(
-                f"| {folder.manifest()['scenario']} | {len(known)} | {sums[0]:.0f} s | {sums[1]:.0f} s | "
-                f"{sums[2]:.0f} s |"
-            )
-    print(f"| all | | {totals[0]:.0f} s | {totals[1]:.0f} s | {totals[2]:.0f} s |")
+            print(f"| {manifest.scenario} | {len(known)} | {sums[0]:.0f} s | {sums[1]:.0f} s |")
+    print(f"| all | | {totals[0]:.0f} s | {totals[1]:.0f} s |")
 
 
 def results(folder: Path, run: str, cells: str = "8000") -> None:

@@ -1,7 +1,5 @@
 """Records of packets without a lab: directions from plain lines, and the file that labtool would write of them."""
 
-from __future__ import annotations
-
 import ipaddress
 import struct
 from collections.abc import Iterable, Sequence
@@ -95,7 +93,10 @@ def written(directions: Iterable[Packets]) -> bytes:
 
 def _direction(its: Packets) -> bytes:
     count = (len(its), len(its.duplicates_ns), len(its.flows), len(its.heads))
-    words = "direction {} {} packets {} duplicates {} flows {} heads {}\n".format(its.link, its.direction, *count)
+    count = (*count, len(its.left_turns), len(its.arrived_turns))
+    words = "direction {} {} packets {} duplicates {} flows {} heads {} left-turns {} arrived-turns {}\n".format(
+        its.link, its.direction, *count
+    )
     columns: dict[str, list[int]] = {name: [] for name in COLUMNS}
     before = dict.fromkeys(("offered", "wire_bytes", "waited_bytes"), 0)
     of_flow: dict[int, dict[str, int]] = {}
@@ -128,7 +129,8 @@ def _direction(its: Packets) -> bytes:
             last[name] = int(value[row]) + (int(its.payload[row]) if name == "sequence" else 0)
     planes = b"".join(_planes(columns[name], size) for name, size in COLUMNS.items())
     times = struct.pack(f"<{len(its.duplicates_ns)}q", *its.duplicates_ns.tolist())
-    return words.encode() + b"".join(map(_flow, its.flows)) + planes + its.heads.tobytes() + times
+    turns = b"".join(rows.astype("<u4").tobytes() for rows in (its.left_turns, its.arrived_turns))
+    return words.encode() + b"".join(map(_flow, its.flows)) + planes + its.heads.tobytes() + times + turns
 
 
 def _planes(values: Sequence[int], size: int) -> bytes:

@@ -19,8 +19,6 @@ on the module that defines it, not on the others that the package's `__init__` o
 Only the standard library is used here: .ci/run asks before anything is set up.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess
@@ -49,7 +47,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         *_lab(
             "arrivals", "drawn", "hosts", "link_model", "measured_answers", "over_time", "owners", "packets", "paths"
         ),
-        *_lab("profiles", "queue_disciplines", "rates", "serial", "shaping", "switches"),
+        *_lab("after", "contacts", "ipv6", "profiles", "queue_disciplines", "rates", "serial", "shaping", "switches"),
     ),
     "transports": _lab("fp", "gateways", "program", "scps", "services"),
     "teaching": _lab(
@@ -64,7 +62,7 @@ AREAS: dict[str, tuple[str, ...]] = {
         "trials",
     ),
     "containers": _lab("docker", "own_images"),
-    "pages": _lab("mininet", "pages", "studio"),
+    "pages": _lab("guest_programs", "mininet", "pages", "studio"),
     "rust": (),
 }
 RUST = "rust"
@@ -96,6 +94,7 @@ READ_BY: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("analysis/*", ("src/scpslab/analysis/claims/model.py",)),
     ("assignments/*", ("src/scpslab_course/course/model.py",)),
     ("src/scpslab/analysis/*", ("src/scpslab/analysis/report.py",)),
+    ("src/scpslab/kinds/stacks/kernel/*", ("src/scpslab/kinds/stacks/kernel/scenario.py",)),
     ("src/scpslab/studio/page/*", ("src/scpslab/studio/page.py",)),
     ("src/scpslab_course/*", ("teaching",)),
     ("images/appliance/*", ("src/scpslab/engine/appliance/machine.py",)),

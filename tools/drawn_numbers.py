@@ -6,8 +6,6 @@ gives other ports. What a network does does not depend on them: two captures tha
 at the same times.
 """
 
-from __future__ import annotations
-
 import re
 import struct
 

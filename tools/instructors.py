@@ -3,8 +3,6 @@
 Not into dist/, which is what everybody gets. The same files give the same bytes.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 from collections.abc import Iterator
@@ -13,8 +11,7 @@ from pathlib import Path
 from scpslab.core.archive import pack
 from scpslab.core.installation import version
 from scpslab.core.scratch import replace_bytes
-from scpslab_course.course.assignment import FOLDER, INSTRUCTOR, names
-from scpslab_course.course.instructors import NAME, VERSION_FILE
+from scpslab_course.course.assignment import FOLDER, INSTRUCTOR, NAME, VERSION_FILE, names
 
 BUILD = Path(__file__).resolve().parents[1] / "build"
 

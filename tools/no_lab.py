@@ -4,8 +4,6 @@ In NO_LAB_MEMORY, if it is set, its scratch folders are, and a process that load
 engine `virtual`: workers of Dask load it before they begin.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@ The lines are those of a real session in engine live, so round trips and rates d
 one after the other where a viewer plays CSS animations; anywhere else the picture stands still.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tempfile

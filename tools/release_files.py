@@ -5,8 +5,6 @@ The bill that cyclonedx-bom makes lists Python packages; this adds what the whee
 source, the packages of the guest image, and the libraries of the program scps.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -7,8 +7,6 @@ epoch, may differ: a lab program that reads one file more takes longer. A kernel
 with --but-drawn they may differ as well (drawn_numbers.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

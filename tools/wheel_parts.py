@@ -5,8 +5,6 @@ Without that variable the wheel has no built parts and suits any machine: its us
 as in a clone.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

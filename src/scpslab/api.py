@@ -2,8 +2,6 @@
 give, stay as they are; other modules of the package may change.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

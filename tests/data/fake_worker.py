@@ -17,7 +17,9 @@ from tools.no_lab import NoLab
 
 
 class FakeElsewhere(NoLab):
-    """FAKE_S: seconds of a cell; FAKE_HASH: the engine's hash; FAKE_LIE: what cells say."""
+    """FAKE_S: seconds of a cell; FAKE_HASH: the engine's hash; FAKE_LIE: what cells say; FAKE_PLAN: they have
+    another.
+    """
 
     memory = Path(os.environ["FAKE_MEMORY"])
 
@@ -31,6 +33,9 @@ class FakeElsewhere(NoLab):
         if lie := os.environ.get("FAKE_LIE"):
             status = replace(status, reason=lie)
             (cell.folder / "status.json").write_text(status.text())
+        if "FAKE_PLAN" in os.environ:
+            plan = cell.folder / "plan.json"
+            plan.write_text(plan.read_text().replace('"payload_seed": ', '"payload_seed": 1'))
         with (self.memory / "ran").open("a") as file:
             file.write(f"{cell.plan.cell.id}\n")
         return status

@@ -276,10 +276,6 @@ def write_cell(
     receiver |= {"last_data_t_s": round(last_data_s, 9)}
     receiver |= {"bytes": total_bytes, "wrong_bytes": 0, "status": "completed", "error": ""}
     _lines(folder / "records" / "transfer.jsonl", [sender, receiver])
-    _lines(
-        folder / "records" / "hop-queue.jsonl",
-        [{"t_s": t / 10, "packets": t % 7, "bytes": t % 7 * 1456, "drops": 0} for t in range(60)],
-    )
     _lines(folder / "records" / "accounting.jsonl", [_account(link, direction, transfer) for link, direction in hops])
     return folder
 

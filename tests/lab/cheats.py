@@ -4,8 +4,6 @@ A cheat is a made-up student who does one step otherwise. `named`: what the grad
 cannot be told from honest work, and `says` says why.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import gzip

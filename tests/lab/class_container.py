@@ -2,8 +2,6 @@
 folder to write: what grades a class.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import subprocess

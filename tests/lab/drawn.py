@@ -1,7 +1,5 @@
 """Scenarios that are drawn at random from everything that a scenario file may say, small enough to run in seconds."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from itertools import combinations_with_replacement
@@ -30,6 +28,15 @@ GATEWAYS = [
     {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.2.0.0/24"], "rate": "2 Mbit/s"},
     {"kind": "gateway", "name": "far", "node": "g2", "peer": "10.9.0.1", "far": ["10.1.0.0/24"], "rate": "500 kbit/s"},
 ]
+WEB = {
+    "server_at": "from",
+    "server": "exec python3 -m http.server {port}",
+    "client": "exec curl -sS -o {out} http://{server}:{port}/file.bin",
+}
+WEB_OF_IPV6 = {
+    "server": "exec python3 -m http.server --bind :: {port}",
+    "client": "exec curl -sS -o {out} http://[{server}]:{port}/file.bin",
+}
 # Of each, the values that an axis gives what a star stands for at its points.
 STARS = {
     "links.*.*.errors.ber": [0, 2e-5],
@@ -40,6 +47,8 @@ FILES = {
     "policy.py": PROJECT / "tests" / "same_bytes" / "stop_and_wait.py",
     "transport.py": PROJECT / "tests" / "same_bytes" / "stop_and_wait_ends.py",
 }
+# Bursts and silence by turns, over and over: mahimahi's delivery opportunities.
+OPPORTUNITIES = "# repeat_s: 0.1\nt_s,packets\n0.003,30\n0.004,2\n0.05,40\n0.09,1\n"
 GAPS = "15653\n90541\n7\n42100\n230000\n"
 Draw = random.Random
 
@@ -76,7 +85,7 @@ def _direction(draw: Draw, has_rate: bool, has_relay: bool) -> dict[str, Any]:
         said["rate"] = draw.choice(["128 kbit/s", "1 Mbit/s", "4 Mbit/s", "100 Mbit/s"])
         said["overhead"] = draw.choice(["0 B", "4 B", "26 B"])
     if has_rate and draw.random() < 0.5:
-        limit = draw.choice(["3 packets", "12 packets", "5 kB", "60 kB", "400 kB"])
+        limit = draw.choice(["3 packets", "12 packets", "5 kB", "60 kB", "400 kB", "0.5 BDP"])
         discipline = draw.choice(["drop-tail", "drop-tail", "red", "codel", "ack-filter"])
         said["queue"] = {"discipline": discipline, "limit": limit if discipline == "drop-tail" else "60 kB"}
         if discipline in ("red", "codel") and draw.random() < 0.5:
@@ -91,11 +100,49 @@ def _direction(draw: Draw, has_rate: bool, has_relay: bool) -> dict[str, Any]:
             ]
         if draw.random() < 0.15:
             said["jitter"] = draw.choice(["0 ms", "1 ms"])
-    if draw.random() < 0.15:
-        said["duplicate"] = 0.03
+    said |= _treatment(draw, has_relay)
     if draw.random() < 0.6:
         said["errors"] = _errors(draw)
     return said
+
+
+def _treatment(draw: Draw, has_relay: bool) -> dict[str, Any]:
+    """What else happens to packets."""
+    said: dict[str, Any] = {}
+    if draw.random() < 0.15:
+        said["duplicate"] = 0.03
+    if draw.random() < 0.15:
+        said["profile"] = _profile(draw, has_relay)
+    if draw.random() < 0.1:
+        said["policer"] = {"rate": draw.choice(["200 kbit/s", "3 Mbit/s"]), "burst": draw.choice(["2 kB", "30 kB"])}
+    if draw.random() < 0.1:
+        said["aggregate"] = draw.choice(["3 ms", "20 ms"])
+    if draw.random() < 0.1:
+        said["late"] = {"packets": sorted(draw.sample(range(1, 40), 2)), "by": draw.choice(["1 ms", "40 ms"])}
+    return said
+
+
+def _profile(draw: Draw, has_relay: bool) -> dict[str, Any]:
+    if draw.random() < 0.2:
+        return {"file": "opportunities.csv"}
+    steps = []
+    for at in sorted(draw.sample(range(0, 9000, 250), draw.randint(2, 6))):
+        step: dict[str, Any] = {"at": f"{at} ms"}
+        if draw.random() < 0.6:
+            step["rate"] = draw.choice(["100 kbit/s", "700 kbit/s", "5 Mbit/s"])
+        if has_relay and draw.random() < 0.6:
+            step["delay"] = draw.choice(["3 ms", "30 ms", "200 ms"])
+        if draw.random() < 0.3:
+            step["ber"] = draw.choice([0, 1e-6, 3e-5])
+        if draw.random() < 0.3 or len(step) == 1:
+            step["state"] = draw.choice(["down", "up"])
+        steps.append(step)
+    # The last thing that a link does is to be up.
+    steps.append({"at": "9 s", "state": "up"})
+    said: dict[str, Any] = {"steps": steps}
+    said |= {"delay": "linear"} if draw.random() < 0.4 else {}
+    said |= {"when_down": "hold"} if draw.random() < 0.4 else {}
+    return said | ({"repeat": "10 s"} if draw.random() < 0.3 else {})
 
 
 def _event(draw: Draw, link: Any) -> dict[str, Any]:
@@ -117,7 +164,14 @@ def _workload(draw: Draw, number: int, hosts: list[str]) -> dict[str, Any]:
     size = draw.choice(["1 B", "20 kB", "150 kB", "600 kB"])
     timeout = {"timeout": draw.choice(["2345 ms", "9 s", "40 s"])}
     kinds: dict[str, Callable[[], dict[str, Any]]] = {
-        "bulk": lambda: {"size": size, "segment": draw.choice(["100 B", "512 B", "1400 B"]), **timeout},
+        "bulk": lambda: {
+            "size": size,
+            "segment": draw.choice(["100 B", "512 B", "1400 B"]),
+            **draw.choice([{}, {}, {"application": {"rate": "300 kbit/s"}}]),
+            **timeout,
+        },
+        "mix": lambda: {"per_second": 2, "number": draw.choice([1, 5]), "sizes": {"1 kB": 3, "60 kB": 1}, **timeout},
+        "program": lambda: {"size": size, **WEB, **timeout},
         "ftp": lambda: {
             "size": size,
             "command": draw.choice(["get", "put"]),
@@ -152,7 +206,7 @@ def _workload(draw: Draw, number: int, hosts: list[str]) -> dict[str, Any]:
     }
     kind = draw.choice(list(kinds))
     said = {"kind": kind, "name": f"w{number}", "from": first, "to": second, **kinds[kind]()}
-    said["start"] = f"{draw.randrange(0, 3000)} ms"
+    said["start"] = f"{draw.randrange(0, 3000)} ms" if draw.random() < 0.8 else {"random": "0 ms..3000 ms"}
     if kind != "ping":
         said["port"] = 7000 + 10 * number
     if kind != "background":
@@ -205,6 +259,14 @@ def _said(draw: Draw, most_workloads: int) -> dict[str, Any]:
     return said
 
 
+def _of_ipv6(said: dict[str, Any]) -> dict[str, Any]:
+    """The same with addresses of IPv6, without what needs IPv4."""
+    hosts = {name: host for name, host in said["hosts"].items() if host.get("stack") != "scps"}
+    services = [one for one in said["services"] if one["kind"] != "gateway"]
+    workloads = [one | (WEB_OF_IPV6 if one["kind"] == "program" else {}) for one in said["workloads"]]
+    return {**said, "addresses": "ipv6", "hosts": hosts, "services": services, "workloads": workloads}
+
+
 def _sweep(draw: Draw, topology: str) -> dict[str, Any]:
     """Two points of a star, over two networks where the topology has a number of terminals."""
     path = draw.choice(list(STARS))
@@ -215,15 +277,22 @@ def _sweep(draw: Draw, topology: str) -> dict[str, Any]:
 
 
 def scenario(seed: int, number: int, folder: Path, most_workloads: int = 6) -> tuple[Path, dict[str, Any]]:
-    """The scenario of a number of a seed in a folder, and what it says: the first draw that is valid."""
+    """The scenario of a number of a seed in a folder, and what it says: the first draw that is valid. In each sixth
+    all workloads begin at once, and each sixth is of IPv6.
+    """
     draw = random.Random(f"{seed} {number}")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "gaps.txt").write_text(GAPS)
+    (folder / "opportunities.csv").write_text(OPPORTUNITIES)
     for name, source in FILES.items():
         (folder / name).write_text(source.read_text())
     path = folder / "scenario.yaml"
     while True:
         said = _said(draw, most_workloads)
+        if number % 6 == 4:
+            said["workloads"] = [one | {"start": "1 s"} for one in said["workloads"]]
+        if number % 6 == 5:
+            said = _of_ipv6(said)
         path.write_text(whole(yaml.safe_dump(said, sort_keys=False)))
         try:
             plan_run(str(path), RunOptions())
@@ -235,6 +304,7 @@ def scenario(seed: int, number: int, folder: Path, most_workloads: int = 6) -> t
 def reached(said: dict[str, Any]) -> Iterator[str]:
     """What a draw reaches, in words that a table counts."""
     yield f"topology {said['topology']}"
+    yield f"addresses {said.get('addresses', 'ipv4')}"
     kinds = sorted(one["kind"] for one in said["workloads"])
     yield from (f"workload {kind}" for kind in set(kinds))
     yield from (f"pair {first} + {second}" for first, second in set(_pairs(kinds)))
@@ -244,7 +314,8 @@ def reached(said: dict[str, Any]) -> Iterator[str]:
         for way in ways.values():
             yield f"discipline {way.get('queue', {}).get('discipline', 'as the topology has it')}"
             yield f"errors {way.get('errors', {}).get('model', 'none said')}"
-            yield from (f"direction {key}" for key in ("jitter", "duplicate", "delay_table") if key in way)
+            keys = ("jitter", "duplicate", "delay_table", "profile", "policer", "aggregate", "late")
+            yield from (f"direction {key}" for key in keys if key in way)
     yield from (f"service {service['kind']}" for service in said["services"])
     yield from (f"sweep {axis['set'][0]}" for axis in said.get("sweep", {}).values())
     for step in said.get("events", ()):

@@ -22,7 +22,7 @@ from scpslab.setup import silent
 PLANS = Path(__file__).parents[1] / "same_bytes"
 MEMORY = Path("/dev/shm")
 # How long the system may take to end processes whose parent was killed.
-END_LIMIT_S = 20.0
+END_LIMIT_S = 100.0
 
 
 def plans_of(kind: str) -> dict[str, Plan]:

@@ -2,12 +2,13 @@
 compared with the page.
 
 A block `console` has commands behind `$ ` (or a prompt of the lab) and what they print; `…` stands for anything, and
-lines may be left out. A block `sh` has commands alone. A block of another language is a file if its fence names it, or
+lines may be left out. `^C` ends a command that has printed what is shown. A block `sh` has commands alone. A block of another language is a file if its fence names it, or
 if the paragraph above says "Save this as `NAME`" or "Add this to the end of `NAME`".
 """
 
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 FILE = re.compile(r"(Save this as|Add this to the end of) `([^`]+)`")
 COMMAND = "$ "
 ANYTHING = "…"
+INTERRUPT = "^C"
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 # The page's numbers are those of one kernel and guest; packages of another month move the times of packets a little.
 AS_CLOSE_AS = 0.25
@@ -69,6 +71,8 @@ def _commands(body: str) -> Iterator[Command]:
             if line:
                 yield Command(line, typed, printed)
             line, typed, printed = said.removeprefix(COMMAND).rstrip("\n"), "", ""
+        elif said.startswith(INTERRUPT):
+            typed = INTERRUPT
         else:
             printed += said
             typed += said.removeprefix(PROMPT) if said.startswith(PROMPT) else ""
@@ -83,12 +87,13 @@ def follow(page: Path, folder: Path, as_close_as: float = AS_CLOSE_AS) -> list[s
     (folder / "scpslab").write_text(f'#!/bin/sh\nexec "{ROOT}/scpslab" "$@"\n')
     (folder / "scpslab").chmod(0o755)
     (folder / "Makefile").write_text(f"%:\n\t@$(MAKE) --no-print-directory -C {ROOT} $@\n")
+    settings = {"COLUMNS": str(WIDTH), "PATH": f"{folder}:{os.environ['PATH']}"}
     wrong = []
     for step in steps(page):
         if isinstance(step, File):
             save(step, folder)
             continue
-        ended = type_in(step, folder, {"COLUMNS": str(WIDTH)})
+        ended = type_in(step, folder, settings)
         if ended.returncode and "error:" not in step.printed:
             wrong.append(f"{COMMAND}{step.line}\nexit code {ended.returncode}\n{ended.stdout}")
         elif not agree(step.printed, ended.stdout, as_close_as):
@@ -105,6 +110,8 @@ def save(file: File, folder: Path) -> None:
 
 def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Carries out a command of a page with further settings; what it prints and its messages are one text."""
+    if command.typed == INTERRUPT:
+        return _interrupt(command, folder, settings)
     return subprocess.run(
         ["bash", "-c", command.line],
         cwd=folder,
@@ -116,6 +123,28 @@ def type_in(command: Command, folder: Path, settings: dict[str, str]) -> subproc
         timeout=PATIENCE_S,
         check=False,
     )
+
+
+def _interrupt(command: Command, folder: Path, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Carries out a command, and types Ctrl-C as soon as it has printed what the page shows."""
+    line = ["timeout", str(PATIENCE_S), "bash", "-c", command.line]
+    found, is_asked = "", False
+    with subprocess.Popen(
+        line,
+        cwd=folder,
+        env=os.environ | settings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout
+        for said in process.stdout:
+            found += said
+            if not is_asked and agree(command.printed, found):
+                os.killpg(process.pid, signal.SIGINT)
+                is_asked = True
+    return subprocess.CompletedProcess(line, process.returncode, found)
 
 
 def agree(expected: str, found: str, as_close_as: float = AS_CLOSE_AS) -> bool:

@@ -18,7 +18,7 @@ from scpslab.plan import Plan
 from scpslab.running import RunOptions, run_scenario
 from scpslab.running.runner import RunResult
 from scpslab.runs import CellFiles
-from scpslab.runs.cell import json_object
+from scpslab.runs.run import json_object
 from scpslab.setup import silent
 
 HEAD = "kind: scenario\nversion: 1\ntitle: A test's\n"

@@ -54,7 +54,7 @@ def owned(cell) -> dict[str, set[frozenset]]:
 
 def seen_alike(cell, node: str) -> tuple[bool, bool]:
     """Whether all that came to a host was whole and came once, so that captures and the record see the same of it; and
-    whether its own queue dropped nothing.
+    whether its own queue and policer dropped nothing.
     """
     is_whole = is_kept = True
     for packets in read(CellFiles(cell.folder).packets):
@@ -63,7 +63,7 @@ def seen_alike(cell, node: str) -> tuple[bool, bool]:
         if way.to == node:
             is_whole &= not len(packets.duplicates_ns) and not (came & ~packets.had(DELIVERED)).any()
         if way.from_ == node:
-            is_kept &= not dropped(packets, way).any()
+            is_kept &= not (dropped(packets, way) | packets.had("policed")).any()
     return bool(is_whole), bool(is_kept)
 
 

@@ -15,24 +15,25 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import StatisticsError, correlation, linear_regression, median
-from typing import Any
+from typing import Any, NamedTuple
 
 import dpkt
 
-from scpslab.analysis.viewpoints import bottleneck
+from scpslab.analysis.run import bottleneck
 from tests.lab.ran import Cell
 
-TCP, UDP, ICMP, SCPS_TP = 6, 17, 1, 106
+TCP, UDP, SCPS_TP = 6, 17, 106
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 SECOND = 10**9
 HEADER_BYTES = 56
+IPV6_BYTES, FRAGMENT_BYTES = 40, 8
 Columns = dict[str, float | None]
 Ends = frozenset[tuple[str, int]]
 
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet of IPv4 that is whole, or the first part of one; `tcp` of SCPS-TP too, which has the same header."""
+    """One packet of IP that is whole, or the first part of one; `tcp` of SCPS-TP too, which has the same header."""
 
     t_ns: int
     source: tuple[str, int]
@@ -41,7 +42,6 @@ class Packet:
     ip_bytes: int
     payload: int
     tcp: dpkt.tcp.TCP | None = None
-    echo: dpkt.icmp.ICMP | None = None
 
 
 def packets_of(file: Path, epoch_ns: int) -> list[Packet]:
@@ -51,18 +51,50 @@ def packets_of(file: Path, epoch_ns: int) -> list[Packet]:
         return [packet for t_ns, frame in read if (packet := _packet(t_ns, dpkt.ethernet.Ethernet(frame).data))]
 
 
-def _packet(t_ns: int, ip: object) -> Packet | None:
-    if not isinstance(ip, dpkt.ip.IP) or ip.offset:
+class Ip(NamedTuple):
+    """What a packet of IPv4 or IPv6 is; `data`: what stands behind its headers, None in a later part of one."""
+
+    source: str
+    target: str
+    protocol: int
+    bytes_: int
+    length: int
+    data: object
+
+
+def ip_of(found: object) -> Ip | None:
+    """A packet of IP among what dpkt finds in frames."""
+    if isinstance(found, dpkt.ip.IP):
+        data = None if found.offset else found.data
+        return Ip(*_addresses(found), found.p, found.len, found.len - 4 * found.hl, data)
+    if not isinstance(found, dpkt.ip6.IP6):
         return None
-    ends = [str(ipaddress.IPv4Address(address)) for address in (ip.src, ip.dst)]
-    left = ip.len - 4 * ip.hl
-    if ip.p in (TCP, SCPS_TP):
-        tcp = ip.data if ip.p == TCP else dpkt.tcp.TCP(ip.data)
-        return Packet(t_ns, (ends[0], tcp.sport), (ends[1], tcp.dport), ip.p, ip.len, left - 4 * tcp.off, tcp=tcp)
-    if ip.p == UDP:
-        return Packet(t_ns, (ends[0], ip.data.sport), (ends[1], ip.data.dport), ip.p, ip.len, left - 8)
-    echo = ip.data if isinstance(ip.data, dpkt.icmp.ICMP) else None
-    return Packet(t_ns, (ends[0], 0), (ends[1], 0), ip.p, ip.len, left, echo=echo)
+    fragment = found.extension_hdrs.get(dpkt.ip.IP_PROTO_FRAGMENT)
+    protocol, size = (fragment.nxt, found.plen - FRAGMENT_BYTES) if fragment else (found.nxt, found.plen)
+    data = None if fragment and fragment.frag_off else found.data
+    return Ip(*_addresses(found), protocol, IPV6_BYTES + found.plen, size, data)
+
+
+def _addresses(found: dpkt.ip.IP | dpkt.ip6.IP6) -> tuple[str, ...]:
+    return tuple(str(ipaddress.ip_address(address)) for address in (found.src, found.dst))
+
+
+def _packet(t_ns: int, found: object) -> Packet | None:
+    ip = ip_of(found)
+    if ip is None or ip.data is None:
+        return None
+    if ip.protocol in (TCP, SCPS_TP):
+        try:
+            tcp = ip.data if isinstance(ip.data, dpkt.tcp.TCP) else dpkt.tcp.TCP(ip.data)
+        except dpkt.UnpackError:
+            # Its bits were changed on the way.
+            return None
+        ends = (ip.source, tcp.sport), (ip.target, tcp.dport)
+        return Packet(t_ns, *ends, ip.protocol, ip.bytes_, ip.length - 4 * tcp.off, tcp=tcp)
+    if ip.protocol == UDP:
+        udp = ip.data if isinstance(ip.data, dpkt.udp.UDP) else dpkt.udp.UDP(ip.data)
+        return Packet(t_ns, (ip.source, udp.sport), (ip.target, udp.dport), ip.protocol, ip.bytes_, ip.length - 8)
+    return Packet(t_ns, (ip.source, 0), (ip.target, 0), ip.protocol, ip.bytes_, ip.length)
 
 
 def connections(packets: Iterable[Packet]) -> dict[Ends, list[Packet]]:
@@ -92,6 +124,10 @@ class Transfer:
     def of(cls, packets: Sequence[Packet], sender: tuple[str, int]) -> Transfer:
         """What a sender's data are in a connection's packets."""
         found = cls()
+        opened = max((at for at, p in enumerate(packets) if p.tcp.flags & SYN), default=-1)
+        # What comes behind a reset is another connection's.
+        reset = next((at for at, p in enumerate(packets) if at > opened and p.tcp.flags & RST), len(packets))
+        packets = packets[:reset]
         own_syn = next((p for p in packets if p.source == sender and p.tcp.flags & SYN), None)
         other_syn = next((p for p in packets if p.source != sender and p.tcp.flags & SYN), None)
         if own_syn is None:

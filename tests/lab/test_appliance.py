@@ -9,8 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from scpslab.engine import CellRun, CellSample
-from scpslab.engine.appliance import native
+from scpslab.engine import CellRun, CellSample, appliance
 from scpslab.engine.appliance.machine import QEMU, Machines
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.lab.records import Status
@@ -31,7 +30,7 @@ KINDS = ("fy97", "serial")
 def in_appliance(plans, monkeypatch):
     """An engine whose cells run in the appliance."""
     with monkeypatch.context() as patch:
-        patch.setenv(native.VARIABLE, native.EMULATED)
+        patch.setenv(appliance.VARIABLE, appliance.EMULATED)
         with prepared(plans) as engine:
             yield engine
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 import shutil
 from functools import partial
 
@@ -38,6 +39,23 @@ def test_practice_answers_are_current(name, tmp_path):
     if ended.returncode and (differs := parts.not_published()):
         pytest.skip(f"found other answers, in a lab of other parts: {differs}")
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.parametrize("name", assignments("SCPSLAB_CLASS" in os.environ))
+def test_a_handout_shows_lines_that_its_practice_run_prints(name, tmp_path, scpslab):
+    text = (FOLDER / name / "handout.md").read_text()
+    shown = re.search(r"practice variant\. Your.+?┃ (.+) ┃ n ┃\n +(│ .+ │)\n", text, re.DOTALL)
+    if shown is None or parts.not_published():
+        pytest.skip("found no lines, or a lab of other parts")
+    scpslab("assignment", "start", name, "--out", "mine")
+    scpslab("assignment", "run", "--unpredicted", "--in", "mine")
+    printed = []
+    for run in (tmp_path / "mine" / "runs").iterdir():
+        columns = scpslab("results", run, "--format", "csv").splitlines()[0].split(",")
+        metrics = [head for head in re.split(r"[ ┃]+", shown[1]) if head not in columns]
+        ended = command.ended("results", run, "--metric", ",".join(metrics), folder=tmp_path)
+        printed += ended.stdout.splitlines()
+    assert shown[2] in printed
 
 
 def test_a_student_gets_a_variant_works_and_hands_in(tmp_path, scpslab, typed):
@@ -130,6 +148,10 @@ def test_points_of_a_person_lead_to_the_final_grade_in_a_grade_book(tmp_path, sc
     (page,) = (tmp_path / "review").glob("001-*.html")
     assert "Li, Bo (bo), Di (di)" in page.read_text()
     assert " kbit/s</p>" in page.read_text()
+    # Beside what a person marks stand the packets of the cells that were run again.
+    links = dict(map(reversed, re.findall(r'<a href="([^"]+)">([\w-]+)</a>', page.read_text())))
+    assert links.keys() >= {"small-window", "large-window"}
+    assert all('id="columns-0"' in (tmp_path / "review" / link).read_text() for link in links.values())
     # Nobody's grade is final as long as a person has to decide.
     assert scpslab(*grade, "--format", "moodle").splitlines() == ["ID number,Email address"]
     marks = tmp_path / "marks.csv"

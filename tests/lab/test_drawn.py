@@ -3,7 +3,6 @@
 `SCPSLAB_DRAWS` says how many are drawn, `SCPSLAB_DRAWS_SEED` from which seed.
 """
 
-import ipaddress
 import os
 from collections import Counter
 from collections.abc import Iterator
@@ -19,14 +18,19 @@ from scpslab.runs import CellFiles
 from tests.lab import drawn
 from tests.lab.ran import Lab
 from tests.lab.read_twice import columns_hold
+from tests.lab.second_reader import ip_of
 
 COUNT, SEED = (
     int(os.environ.get(name, default)) for name, default in (("SCPSLAB_DRAWS", "40"), ("SCPSLAB_DRAWS_SEED", "1"))
 )
 # What a lab says of itself, and is no fault: a drawn loss list that is used up, a capture that lost packets.
+# By seed and number: a lost echo that was waited for as long as any profile may hold one; a rate above the link's, because
+# a delay fell while a file passed; packets that a policer drops; flows that take turns where a trace lets many packets leave
+# at one instant; packets that are alike, of which a queue of the kernel's drops some; a timeout of SCPS-TP that was over with
+# its leave; parts of packets of IPv6.
+FOUND = tuple((20261130, number) for number in (66, 81, 84, 147, 157, 249, 89))
 SAID = ("all losses drawn for it had happened",)
 MILLISECOND_S = 0.001
-IPV4 = 0x0800
 # A time of dpkt's is a float.
 MOMENT_NS = 20_000
 
@@ -47,28 +51,31 @@ def files_of(ran) -> dict[str, bytes]:
     return {name: content for name, content in files.items() if not name.endswith(("plan.json", ".rec"))}
 
 
-def bounds_s(said) -> float:
+def bounds_s(said, planned) -> float:
     """Within which the last workload has ended, if it keeps its timeout (40 s for those that have none), and the last
-    event has happened.
+    event has happened. Files of a mix begin when the plan has drawn it.
     """
     begins = [(one["start"], one.get("timeout", "40 s")) for one in said["workloads"]]
     begins += [(step["at"], "0 s") for step in said.get("events", ())]
-    return max(seconds(start) + seconds(timeout) for start, timeout in begins)
+    drawn_s = [(one.start_ns + one.timeout_ns) / 1e9 for one in planned.workloads if one.part_of != one.name]
+    return max(*(seconds(start) + seconds(timeout) for start, timeout in begins), *drawn_s, 0)
 
 
-def seconds(text: str) -> float:
+def seconds(text) -> float:
+    """Of a start that is drawn, the latest."""
+    if isinstance(text, dict):
+        return seconds(text["random"].partition("..")[2])
     number, unit = text.split()
     return float(number) * {"ms": 0.001, "s": 1.0}[unit]
 
 
 def seen_by_dpkt(frames: list[tuple[float, bytes]]) -> Counter:
-    """Packets of IPv4 and their bytes in a capture, by addresses and protocol."""
+    """Packets of IP and their bytes in a capture, by addresses and protocol."""
     found = Counter()
     for _, frame in frames:
-        ip = dpkt.ethernet.Ethernet(frame).data
-        if isinstance(ip, dpkt.ip.IP):
-            ends = (*(str(ipaddress.IPv4Address(one)) for one in (ip.src, ip.dst)), ip.p)
-            found.update({(*ends, "packets"): 1, (*ends, "bytes"): ip.len})
+        if (ip := ip_of(dpkt.ethernet.Ethernet(frame).data)) is not None:
+            ends = (ip.source, ip.target, ip.protocol)
+            found.update({(*ends, "packets"): 1, (*ends, "bytes"): ip.bytes_})
     return found
 
 
@@ -80,11 +87,11 @@ def recorded_at(cell, node: str, until_ns: float) -> Counter:
         if node not in (way.from_, way.to):
             continue
         is_near = way.from_ == node
-        seen = ~dropped(packets, way) if is_near else packets.arrived_ns != NEVER
+        seen = ~(dropped(packets, way) | packets.had("policed")) if is_near else packets.arrived_ns != NEVER
         seen &= (wire_ns(packets) if is_near else packets.arrived_ns) <= until_ns
         for number, flow in enumerate(packets.flows):
             mine = seen & (packets.flow == number)
-            if mine.any() and flow.type_ == IPV4:
+            if mine.any() and flow.type_ in (dpkt.ethernet.ETH_TYPE_IP, dpkt.ethernet.ETH_TYPE_IP6):
                 ends = (flow.from_ip, flow.to_ip, flow.protocol)
                 size = int(packets.wire_bytes[mine].sum()) - int(mine.sum()) * way.overhead_bytes
                 found.update({(*ends, "packets"): int(mine.sum()), (*ends, "bytes"): size})
@@ -129,7 +136,7 @@ def holds_together(cell, row, said) -> None:
     # A lost echo is waited for as long as full queues on its way can take.
     pings = [cell.lines(one.name, event="summary") for one in planned.workloads if one.kind == "ping"]
     is_answered = all(told and told[0]["received"] == told[0]["sent"] for told in pings)
-    assert not is_answered or cell.virtual_s <= bounds_s(said) + MILLISECOND_S, (cell.reason, bounds_s(said))
+    assert not is_answered or cell.virtual_s <= bounds_s(said, planned) + MILLISECOND_S, (cell.reason, said)
 
 
 @pytest.mark.smoke
@@ -141,6 +148,11 @@ def test_a_small_drawn_scenario_is_explained_and_gives_the_same_again(number, tm
 @pytest.mark.parametrize("number", range(COUNT))
 def test_a_drawn_scenario_is_explained_and_gives_the_same_again(number, tmp_path: Path, table):
     table.update(held(*drawn.scenario(SEED, number, tmp_path / "scenario"), tmp_path))
+
+
+@pytest.mark.parametrize(("seed", "number"), FOUND)
+def test_what_draws_found_stays_mended(seed, number, tmp_path: Path):
+    assert list(held(*drawn.scenario(seed, number, tmp_path / "scenario"), tmp_path))
 
 
 def held(path: Path, said, tmp_path: Path) -> Iterator[str]:

@@ -14,7 +14,7 @@ import yaml
 
 from scpslab.engine.base import LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.terminal import SessionConsole
+from scpslab.engine.console import SessionConsole
 from scpslab.engine.uml import UmlEngine
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.plan import Plan

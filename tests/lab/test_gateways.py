@@ -6,6 +6,8 @@ from typing import Any
 import dpkt
 import pytest
 
+from scpslab.measure.states import NONE
+from scpslab.studio.cell import cell_data
 from tests.lab.ran import Cell, cases
 from tests.lab.terminal import Terminal
 
@@ -86,6 +88,30 @@ def test_ten_transfers_at_once_complete_with_their_accounts(run):
     for name in ("near", "far"):
         assert len(ran.by("path")["split"].lines(name, event="connection")) == 10
         assert counters(ran.by("path")["split"], name)
+    assert not [one for one in ran.by("path")["cubic"].states if one.gateway]
+    assert_states_are_of_ten(ran.by("path")["split"])
+
+
+def assert_states_are_of_ten(cell: Cell) -> None:
+    """Each connection of the near gateway has its states, and in the studio they are those of what it sends to the
+    other gateway. Nothing is faster than the link, whose round trip the first SYN took alone.
+    """
+    near = [one for one in cell.states if one.gateway == "g1"]
+    clients = {line["client"]: line for line in cell.lines("near", event="connection")}
+    assert sorted(one.local for one in near) == sorted(clients)
+    assert not [one for one in cell.states if one.local.startswith("0.0.0.0")], "a raw socket is no connection"
+    (hop,) = [link for link in cell.plan.network.links if link.name == "hop"]
+    link_us = sum(one.first_delay_ns for one in hop.directions) / 1000
+    for one in near:
+        assert set(one.cwnd_bytes.tolist()) == {NONE}, "a rate alone has no window"
+        assert one.srtt_us[one.srtt_us > 0].min() > link_us
+        ended_ns = clients[one.local]["t_s"] * 1e9
+        # The last acknowledgement comes up to a round trip after the server's end.
+        assert ended_ns - 2e9 < one.t_ns[-1] <= ended_ns
+    meta = cell_data(cell).meta
+    (udp,) = [place for place, one in enumerate(meta["conversations"]) if one["protocol"] == "UDP"]
+    of_gateways = [one["ends"][0] for one in meta["series"] if one["conversation"] == udp and one["way"] == 0]
+    assert sorted(of_gateways) == sorted(clients)
 
 
 OUTAGES_S = {"1s": 1, "10s": 10, "60s": 60, "600s": 600}
@@ -260,6 +286,9 @@ def test_a_gateway_that_is_killed_fails_the_cell_with_a_word(run, node):
         f"service gateway-{node} on {node}: scps gateway ended with SIGKILL (as when memory runs out: limits.memory) while the cell ran"
         in cell.reason
     )
+    # What it knew until then; h1 has the acknowledgements of the data.
+    last_s = max(one.t_ns[-1] for one in cell.states if one.gateway == node) / 1e9
+    assert (9 if node == "h1" else 0) < last_s <= 10
 
 
 def test_what_is_typed_on_a_host_of_scps_goes_through_its_gateway_and_the_prompt_says_once_that_one_has_ended():

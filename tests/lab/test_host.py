@@ -7,6 +7,7 @@ SCPSLAB_KILLS says at how many points (make test-host: 50).
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -16,6 +17,7 @@ from scpslab import scenario
 from scpslab.analysis.compare import Options, compare_runs
 from scpslab.analysis.compare_texts import report
 from scpslab.analysis.table import read_results
+from scpslab.cli.shell import shell_plan
 from scpslab.cli.tables import as_table
 from scpslab.engine import ENGINES
 from scpslab.engine.live import LiveEngine
@@ -25,7 +27,7 @@ from tests.lab.guest_machine import HostInGuest, program_folder
 from tests.lab.test_docker import images_can_be_had
 
 KILLS = int(os.environ.get("SCPSLAB_KILLS", "4"))
-LIMITS = {"memory_mib": 2048, "wall_s": 200 + 30 * KILLS}
+LIMITS = {"memory_mib": 2048, "wall_s": 900 + 60 * KILLS}
 SETTINGS = ["sweep={}", "hosts.*={preset: modern}", "workloads.transfer.size=50 kB"]
 # Small cells: a kernel's transfer, one of SCPS-TP over SCPS-NP through two routers on a serial line, protected by
 # SCPS-SP, and one through gateways.
@@ -96,6 +98,22 @@ def test_gateways_split_connections_there(seen):
         for name, side in (("near", "from_lan"), ("far", "from_wan")):
             *_, totals = lab["records"][name]
             assert (totals["event"], totals["closes"], totals[side]["delivered"]) == ("counters", True, 50_000)
+
+
+def test_a_prompt_whose_terminal_is_a_page_works_there(tmp_path):
+    """Ctrl-C ends a command, links change while it runs, and the packets can be looked at meanwhile."""
+    program, cell = program_folder(tmp_path / "program", "prompt.py"), tmp_path / "cell"
+    cell.mkdir()
+    plan = shell_plan("point_to_point", {})
+    (cell / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, packets=True))))
+    console = LiveEngine().boot(ensure(silent, with_docker=False), program, cell, LIMITS)
+    said = json.loads((cell / "out" / "result.json").read_text())
+    assert "error" not in said, f"{said['error']} {console}"
+    assert "2 received" in said["text"]
+    assert said["has_record"]
+    assert said["code"] == 0
+    steps = [json.loads(line) for line in said["transcript"].splitlines()]
+    assert [step["do"] for step in steps] == ["run", "run", "link", "interrupted"]
 
 
 def test_killed_labs_leave_nothing_and_take_nothing(seen):

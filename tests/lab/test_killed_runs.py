@@ -60,11 +60,6 @@ def undisturbed(runs):
     return runs.files("undisturbed"), time.monotonic() - started
 
 
-def scratch_of(pid: int) -> list[str]:
-    """Scratch folders of a process in memory."""
-    return [path.name for path in Path("/dev/shm").glob(f"scpslab-{pid}-*")]
-
-
 @pytest.mark.parametrize("seed", range(MOMENTS))
 def test_a_killed_run_goes_on_with_the_same_bytes(runs, undisturbed, seed):
     files, took_s = undisturbed
@@ -83,7 +78,7 @@ def test_a_killed_run_goes_on_with_the_same_bytes(runs, undisturbed, seed):
 
     assert code == 0, said
     assert runs.files(f"killed-{seed}") == files
-    assert scratch_of(process.pid) == []
+    assert list(Path("/dev/shm").glob(f"scpslab-{process.pid}-*")) == []
     assert list((runs.folder / f"killed-{seed}").rglob("*.part")) == []
     assert [path.name for path in (runs.cache / "results").iterdir() if path.name.startswith("scpslab-")] == []
 

@@ -1,5 +1,8 @@
-"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, and one that cannot do its role."""
+"""Hosts that are somebody else's images: the one that images/CONTRACT.md prints, one that cannot do its role, and a peer of
+Debian's packages.
+"""
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -10,18 +13,19 @@ from scpslab.analysis.table import read_results, report, summarise
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import version
 from scpslab.engine import ENGINES
+from scpslab.scenario import load
 from scpslab.setup import ensure, silent
 from tests.lab.guest_machine import HostInGuest
-from tests.lab.ran import Lab, Ran
+from tests.lab.ran import Lab, Ran, cases
 
 CONTRACT = (Path(__file__).parents[2] / "images" / "CONTRACT.md").read_text()
 IMAGE, CANNOT_SEND, SILENT = "scpslab-test/stack:1.0", "scpslab-test/receiver:1.0", "scpslab-test/silent:1.0"
+QUIC = "scpslab-test/quic:1.0"
 
 
-def block(language):
-    """The page's one block of a language."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```", CONTRACT, re.DOTALL | re.MULTILINE)
-    return found
+def block(language, number=0):
+    """One of the page's blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```", CONTRACT, re.DOTALL | re.MULTILINE)[number]
 
 
 def docker(*words):
@@ -125,3 +129,36 @@ def test_a_receiver_that_does_not_say_that_it_listens_is_not_waited_for(run_ours
 
     assert ran.ended == (0, 1, 0)
     assert "ws2: found no line" in ran.row["reason"]
+
+
+def test_a_peer_in_an_image_has_the_columns_of_the_same_peer_of_packages(run, scenario_file, tmp_path):
+    """Its programs are the image's user's, in the image's environment; everything else of the scenario is the same."""
+    (tmp_path / "Dockerfile").write_text(block("dockerfile", 1) + "ENV PACKED=here\n")
+    if docker("build", "--tag", QUIC, str(tmp_path)).returncode:
+        pytest.skip("Debian's packages are out of reach from a build of an image")
+    image = f'{{stack: image, image: "{QUIC}"}}'
+    ways = {"packages": "{}", "image": f"{{containers: docker, hosts.h1: {image}, hosts.h2: {image}}}"}
+    client = load("peers/quic").model.workloads[0].client.removeprefix("exec ")
+    words = json.dumps(f'echo "$PACKED $(id -u)"; exec {client}')
+    # Without anything that is drawn: what is left of a difference is the programs'.
+    ran = run(
+        "peers/quic",
+        f"sweep={{{cases('way', ways)}}}",
+        "links.hop.*.errors={model: none}",
+        f"workloads.transfer.client={words}",
+        "workloads.transfer.size=200 kB",
+    )
+    docker("image", "rm", "--force", QUIC)
+    rows = {row["way"]: row for row in ran.rows}
+    own, theirs = (ran.by("way")[way].completed for way in ways)
+
+    assert {name for name, value in rows["image"].items() if value} == {
+        name for name, value in rows["packages"].items() if value
+    }
+    assert [(row["bytes"], row["payload_match"], row["lost_queue_packets"]) for row in rows.values()] == 2 * [
+        ("200000", "true", "0")
+    ]
+    for name in ("transfer_s", "user_s", "wire_bytes"):
+        assert float(rows["image"][name]) == pytest.approx(float(rows["packages"][name]), rel=0.01)
+    assert own.log("transfer-h2").startswith(" 0\n")
+    assert theirs.log("transfer-h2").startswith("here 1000\n")

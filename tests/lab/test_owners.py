@@ -93,3 +93,23 @@ def test_every_packet_of_scps_programs_has_its_owner(run):
     found = has_right_owners(run(SCPS).cell.completed, of_scps)
 
     assert found == {"bulk", "second", "file", "flow", "short", "congestion"}
+
+
+def test_workloads_of_every_kind_may_begin_at_one_instant(run):
+    """The first packet of a way waits at the switch until its daemon has its turn among the programs that begin."""
+    cell = run(
+        """
+topology: point_to_point
+seed: 7
+workloads:
+  - {kind: bulk, name: big, from: h1, to: h2, size: 100 kB}
+  - {kind: bulk, name: back, from: h2, to: h1, size: 100 kB, port: 5002}
+  - {kind: ping, name: echo, from: h2, to: h1, count: 3, interval: 500 ms}
+  - {kind: iperf3, name: flood, from: h1, to: h2, duration: 2 s, udp_rate: 3 Mbit/s}
+  - {kind: ftp, name: file, from: h2, to: h1, size: 30 kB}
+  - {kind: mix, name: many, from: h1, to: h2, per_second: 2, number: 2, sizes: {20 kB: 1, 100 kB: 1}}
+"""
+    ).cell.completed
+    packets = next(one for one in read(cell.packets_file) if (one.link, one.direction) == ("hop", "return"))
+
+    assert packets.arrived_ns[0] - packets.left_ns[0] > cell.record.planned["hop", "return"].delay_ns

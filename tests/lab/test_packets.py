@@ -17,6 +17,7 @@ import yaml
 from scpslab.analysis.collect import measure
 from scpslab.analysis.lost_packets import find_losses
 from scpslab.measure.packets import read
+from scpslab.measure.states import NONE, UNSET
 from tests.lab.command import scpslab
 from tests.lab.copied_tree import COPIED, NOT_COPIED, ROOT
 from tests.lab.ran import Lab
@@ -125,6 +126,18 @@ seed: 4
 """
 
 
+OF_SCPS = """
+topology: point_to_point
+links: {hop: {forward: {errors: {ber: 5e-6}}}}
+hosts: {h1: {stack: scps, preset: modern, congestion_control: vegas}, h2: {stack: scps, preset: modern}}
+workloads:
+  - {kind: bulk, name: bulk, from: h1, to: h2, size: 500 kB}
+  - {kind: fp, name: file, from: h1, to: h2, size: 100 kB}
+probes: [{kind: tcp_info, node: h1}]
+seed: 4
+"""
+
+
 @pytest.mark.parametrize("control", ["cubic", "reno", "bbr"])
 def test_the_states_of_tcp_are_those_that_samples_find(run, control):
     """Through losses and timeouts, which only a timer tells the sender: at each sample the last state before it."""
@@ -140,11 +153,31 @@ def test_the_states_of_tcp_are_those_that_samples_find(run, control):
         # Sample and packet in the same microsecond stand in either order.
         if at < 0 or np.abs(one.t_ns - t_ns).min() < 1000:
             continue
-        assert (one.cwnd[at], one.ssthresh[at]) == (line["cwnd_segments"], line["ssthresh_segments"]), line
+        unset = line["ssthresh_segments"] >= UNSET
+        ssthresh = NONE if unset else line["ssthresh_segments"] * one.mss[at]
+        assert (one.cwnd_bytes[at], one.ssthresh_bytes[at]) == (line["cwnd_segments"] * one.mss[at], ssthresh), line
         assert abs(one.srtt_us[at] / 1e3 - line["srtt_ms"]) < 0.0015, line
         seen.add((line["local"], line["ca_state"]))
     assert len({local for local, _ in seen}) == 2
     assert {state for _, state in seen} >= {"open", "recovery", "loss"}
+
+
+def test_the_states_of_scps_are_those_of_its_trace(run):
+    """In a transfer and in one of the file protocol, whose connections nobody traces, through losses."""
+    cell = run(OF_SCPS).cell.completed
+    (sent,) = [one for one in cell.states if one.local.startswith("198.18.1.1:") and one.remote.endswith(":5001")]
+    told = []
+    for line in cell.records("bulk-h1-trace"):
+        windows = (NONE if line[name] is None else line[name] for name in ("cwnd", "ssthresh"))
+        state = (*windows, int((line["srtt_s"] or 0) * 1e6 + 1e-4))
+        if not told or told[-1][1:] != state:
+            told.append((round(line["t_s"] * 1e9), *state))
+    columns = (sent.t_ns, sent.cwnd_bytes, sent.ssthresh_bytes, sent.srtt_us)
+    known = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert [state for _, *state in known] == [state for _, *state in told]
+    assert max(abs(one[0] - other[0]) for one, other in zip(known, told, strict=True)) <= 1
+    assert len(known) > 100
+    assert len({one.local for one in cell.states if one.lost is None}) >= 5
 
 
 def test_the_record_counts_what_the_accounts_count(everything):
@@ -184,12 +217,10 @@ def test_a_connection_as_qlog_has_all_that_it_sent_and_why_it_was_lost(ran, tmp_
     # Every byte is acknowledged once, in the packet that carried it last.
     carried = {number: one["frames"][0] for number, one in sent.items() if one["frames"]}
     assert sum(carried[number]["length"] for number in acked) == 200_000 + 2
-    assert set(carried) - set(acked) <= lost | {n for n in carried if carried[n]["offset"] in offsets(carried, acked)}
+    assert set(carried) - set(acked) <= lost | {
+        n for n in carried if carried[n]["offset"] in {carried[one]["offset"] for one in acked}
+    }
     assert of("recovery:metrics_updated")
-
-
-def offsets(carried, numbers):
-    return {carried[number]["offset"] for number in numbers}
 
 
 def test_without_a_record_everything_else_is_the_same(ran):

@@ -16,14 +16,14 @@ HAS_R = shutil.which("Rscript") is not None
 HAS_PANDAS = subprocess.run(["python3", "-c", "import pandas, scipy"], capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", ["transfer", "congestion", "bufferbloat"])
+@pytest.mark.parametrize("name", ["demo", "transfer", "congestion", "bufferbloat"])
 def test_a_new_scenario_completes(run, name):
     result = run(f"start/{name}:test").ended
     assert result[0] > 0
     assert result[1:] == (0, 0)
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "tutorial.md"])
+@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "tour.md", DOCS / "tutorial.md"])
 def test_what_a_newcomer_sees_first_is_printed_to_the_digit(page, tmp_path):
     assert not (wrong := follow(page, tmp_path, as_close_as=0)), "\n".join(wrong)
 

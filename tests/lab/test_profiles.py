@@ -67,15 +67,19 @@ def moving(lab, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def chances(lab, tmp_path_factory):
+def trace(tmp_path_factory):
     file = tmp_path_factory.mktemp("chances") / "chances.yaml"
     file.write_text(CHANCES)
     # Bursts of 7 in one millisecond of ten, and a delay that falls by steps.
-    rows = [f"{ms / 1000:.3f},{7 if ms % 10 == 0 else ''},{(30 - ms % 20) / 1000 if ms % 5 == 0 else ''},"
-            f"{1 if ms in (0, 600) else 0 if ms == 500 else ''}" for ms in range(1000)]  # fmt: skip
+    rows = [f"{ms / 1000:.3f},{7 if ms % 10 == 0 else ''},{(30 - ms % 20) / 1000 if ms % 5 == 0 else ''},{1 if ms in (0, 600) else 0 if ms == 500 else ''}" for ms in range(1000)]  # fmt: skip
     (file.parent / "trace.csv").write_text("# repeat_s: 1\nt_s,packets,delay_s,up\n" + "\n".join(rows) + "\n")
     (file.parent / "back.csv").write_text("# repeat_s: 0.5\nt_s,rate_bit_s,delay_s\n0,1000000,0.05\n0.3,200000,0.001\n")
-    return lab(file).cell.completed
+    return file
+
+
+@pytest.fixture(scope="module")
+def chances(lab, trace):
+    return lab(trace).cell.completed
 
 
 def directions(cell):
@@ -130,6 +134,19 @@ def test_opportunities_are_used_or_lost(chances):
     assert ((instants % 100 < 50) | (instants % 100 >= 60)).all()
 
 
+def test_where_time_is_real_packets_are_due_when_the_table_says(trace, lab):
+    """The auditor reckons every packet's due time from the table; to the nanosecond, for the record counts from the very
+    instant from which the links' programs count.
+    """
+    forward = directions(lab(trace, "limits.lateness=5 s", engine="live").cell.completed)["forward"]
+
+    due = forward.due_ns[(forward.due_ns > 0) & (forward.due_ns != NEVER)]
+
+    assert len(due) > 300
+    # Packets of one burst follow each other by a nanosecond.
+    assert (due % 10_000_000 < 100).all()
+
+
 def test_packets_overtake_where_they_may(chances):
     """Acknowledgements that leave after 0.3 s have 49 ms less before them."""
     back = directions(chances)["return"]
@@ -165,3 +182,33 @@ def test_another_trace_is_not_believed(chances, tmp_path):
     for number in (6, 8):
         found = doubt(chances, tmp_path / "vectors", lambda table, number=number: table.replace(",7,", f",{number},"))
         assert "due at" in found
+
+
+HELD = """kind: scenario
+version: 1
+title: Echoes that are held
+topology: point_to_point
+limits: {lab_time: 60 s}
+links:
+  hop:
+    forward:
+      rate: 1 Mbit/s
+      queue: {limit: 100 kB}
+      profile: {when_down: hold, steps: [{at: 2.5 s, state: down}, {at: 22.5 s, state: up}]}
+    return: {rate: 1 Mbit/s}
+workloads:
+  - {kind: ping, name: echo, from: h1, to: h2, count: 5, interval: 1 s}
+"""
+
+
+def test_an_echo_that_a_profile_holds_is_no_lost_one(lab, tmp_path):
+    """ping itself gives up two round trips after its last request: here after a second."""
+    (tmp_path / "held.yaml").write_text(HELD)
+    *answers, summary = lab(tmp_path / "held.yaml").cell.completed.records("echo")
+
+    assert (summary["sent"], summary["received"]) == (5, 5)
+    assert [answer["seq"] for answer in answers] == [1, 2, 3, 4, 5]
+    # They leave at 22.5 s, one after the other, and are under way for 250 ms there and back.
+    sent = [answer["t_s"] - answer["rtt_ms"] / 1000 for answer in answers]
+    assert sent[2:] == pytest.approx([sent[1] + n for n in (1, 2, 3)], abs=0.1)
+    assert answers[2]["t_s"] == pytest.approx(23.0, abs=0.01)

@@ -59,7 +59,8 @@ def test_an_interrupted_run_keeps_what_is_finished(run, tmp_path, monkeypatch):
             raise Interrupted
         return original(self, cell)
 
-    words, options = ("repeats=2", *ONE_CELL[1:], "seed=77"), {"use_cache": True, "out": tmp_path}
+    is_drawn = "workloads.transfer.start={random: 0 s..1 s}"
+    words, options = ("repeats=2", is_drawn, *ONE_CELL[1:], "seed=77"), {"use_cache": True, "out": tmp_path}
     monkeypatch.setattr(UmlEngine, "run", interrupt_second)
     with pytest.raises(KeyboardInterrupt):
         run(NAME, *words, **options)

@@ -150,3 +150,40 @@ def test_the_key_is_in_none_of_the_cells_files_and_a_repetition_is_the_same(run)
     files = {path.name: path.read_bytes() for path in first.cell.folder.rglob("*") if path.is_file()}
     assert "ws1.pcap" in files
     assert [name for name, content in files.items() if key.encode() in content or bytes.fromhex(key) in content] == []
+
+
+FAR = """topology: gateway
+links:
+  hop: {forward: {delay: 600 s, queue: {limit: 8 MB}}, return: {delay: 600 s, queue: {limit: 8 MB}}}
+workloads:
+  - {kind: bulk, name: transfer, from: client, to: server, size: 200 kB, start: 1 s, timeout: 90000 s}
+limits: {lab_time: 100000 s}
+"""
+# A round to open, and half of one each for the data and what answers it.
+ROUNDS, ROUND_S = 2, 1200
+FAR_HOST = "{stack: scps, preset: modern, congestion_control: none, initial_rto: 3000 s, rto_max: 6000 s}"
+FAR_FILE = "  - {kind: fp, name: file, from: client, to: server, size: 50 kB, command: put, wait_timeout: 20000 s, timeout: 90000 s}\n"
+FAR_GATEWAYS = """services:
+  - {kind: gateway, name: near, node: g1, peer: 10.9.0.2, far: [10.2.0.0/24], rate: 2 Mbit/s}
+  - {kind: gateway, name: far, node: g2, peer: 10.9.0.1, far: [10.1.0.0/24], rate: 500 kbit/s}
+events:
+  - {at: 0 s, node: client, command: "sysctl -w net.ipv4.tcp_syn_retries=127 net.ipv4.tcp_retries2=255"}
+  - {at: 0 s, node: server, command: "sysctl -w net.ipv4.tcp_synack_retries=127"}
+sweep: {set_up: {set: [services.*.set_up], values: [connect-first, accept-first, early]}}
+"""
+
+
+def test_twenty_minutes_of_light_cost_programs_their_rounds(run):
+    """Two for a transfer; seven for a file: to connect, greet, log in with name and password, and put it, and no more."""
+    ran = run(FAR.replace("limits", FAR_FILE + "limits"), f"hosts.*={FAR_HOST}")
+    assert ran.cell.completed
+    (row,) = ran.rows
+    assert float(row["transfer_user_s"]) == pytest.approx(ROUNDS * ROUND_S, abs=1)
+    assert float(row["file_user_s"]) == pytest.approx(7 * ROUND_S, abs=10)
+
+
+def test_twenty_minutes_of_light_cost_gateways_two_rounds_however_clients_are_answered(run):
+    ran = run(FAR + FAR_GATEWAYS, jobs=2)
+    assert ran.ended == (3, 0, 0)
+    for row in ran.rows:
+        assert float(row["user_s"]) == pytest.approx(ROUNDS * ROUND_S, abs=2)

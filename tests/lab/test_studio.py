@@ -11,10 +11,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from scpslab.analysis.run import open_run
 from scpslab.analysis.table import read_results
 from scpslab.core.project import ROOT
+from scpslab.measure.losses import Fates
 from scpslab.measure.packets import FATES
 from scpslab.studio.cell import cell_data
 from scpslab.studio.page import Entry, Page
@@ -44,6 +46,11 @@ seed: 3
 """
 EVIL = '<img src=x onerror="document.title=1"></script><svg onload=alert(1)>'
 LIMIT_MS = 30_000
+# How far to the right the strip over the cells has losses, as a share of its width: what is drawn in its upper rows.
+LAST_OF_STRIP = """() => {
+  const strip = document.getElementById("strip"), { width } = strip, { data } = strip.getContext("2d").getImageData(0, 0, width, 6);
+  return data.reduce((last, ink, at) => (at % 4 === 3 && ink ? Math.max(last, ((at - 3) / 4) % width) : last), 0) / width;
+}"""
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
 
@@ -105,8 +112,8 @@ def page(opened, file):
 
 
 def at_ns(page) -> int:
-    """Where the cursor is."""
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    """Where the cursor is, when the page has told in words what is there: a timer after the frame."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
     return int(re.sub(r"\D", "", page.input_value("#at")))
 
 
@@ -114,6 +121,16 @@ def window(page) -> list[int]:
     """The span of time that the plots show, by the address."""
     page.wait_for_timeout(400)
     return [int(one) for one in re.findall(r"(?:from|to)=(-?\d+)", page.evaluate("location.hash"))]
+
+
+def serious(page) -> list[tuple[str, str]]:
+    """What axe finds that keeps people from using a page: its rules, and where they are broken."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(page).response
+    assert len(found["passes"]) > 10
+    broken = [one for one in found["violations"] if one["impact"] in ("serious", "critical")]
+    return [(one["id"], node["html"]) for one in broken for node in one["nodes"]]
 
 
 def act(page, name: str) -> None:
@@ -179,6 +196,49 @@ def test_a_lost_packet_leads_to_its_repair(page):
     assert at_ns(page) > lost
     assert f"sequence {sequence}" in page.text_content(".packet")
     assert "delivered" in page.text_content(".hops")
+
+
+def go(page, second: str) -> None:
+    page.fill("#at", second)
+    page.keyboard.press("Enter")
+    at_ns(page)
+    page.wait_for_timeout(100)
+
+
+def test_a_fall_of_the_window_leads_to_the_loss_that_its_sender_had_heard_of(opened, ran, tmp_path):
+    """CUBIC sends a packet again in the nanosecond in which its window falls for it."""
+    scpslab("studio", ran.folder, "stack=cubic,*", "--export", tmp_path / "cubic.html")
+    page = opened((tmp_path / "cubic.html").as_uri(), offline=True)
+    go(page, "3")
+    fell = page.text_content(".moment button >> nth=0")
+    page.click(".moment button >> nth=1")
+    assert at_ns(page) < int(re.sub(r"\D", "", fell))
+    assert page.text_content(".repair button") == f"sent at {fell}"
+
+
+def test_the_queue_drains_while_nothing_comes(page, ran):
+    """At the cursor, in the plot as in the network."""
+    packets = ran.cells[0].record.by_place["hop", "forward"]
+    pause = int((packets.offered_ns[1:] - packets.left_ns[:-1]).argmax())
+    gone_ns, wire = int(packets.left_ns[pause]), int(packets.wire_bytes[pause])
+    for ns, queue in ((gone_ns - 1, wire), (gone_ns, 0)):
+        go(page, str(ns / 1e9))
+        said = re.match(r"(\S+).(k?)B in the queue before hop h1 → h2", page.text_content(".moment p:last-child"))
+        assert float(said[1]) * (1000 if said[2] else 1) == queue
+        assert f"queue {said[1]}" in page.get_attribute(".map", "aria-label") or not queue
+
+
+def test_flows_say_who_got_what_in_the_window(page, ran):
+    """As the plot of rates does: of what came, not of what was sent."""
+    packets = ran.cells[0].record.by_place["hop", "forward"]
+    begin, end = window(page)
+    came = packets.wire_bytes[packets.arrived & packets.is_tcp].sum()
+    rate, share = re.search(r": (\S+).kbit/s, (\d+) %", page.text_content(".flows li >> nth=0")).groups()
+    assert float(rate) == pytest.approx(came * 8e6 / (end - begin), rel=0.01)
+    assert int(share) > 90
+    page.keyboard.press("+")
+    assert window(page) != [begin, end]
+    assert rate not in page.text_content(".flows li >> nth=0")
 
 
 def test_packets_follow_each_other_by_their_offers(page, ran):
@@ -261,6 +321,9 @@ def test_the_keyboard_is_enough(page):
     page.keyboard.press("0")
     page.keyboard.press("]")
     assert page.input_value("#speed") == "10"
+    for _ in range(3):
+        page.keyboard.press("[")
+    assert page.input_value("#speed") == "0.01"
     page.keyboard.press(" ")
     assert page.text_content("#play") == "Pause"
     page.keyboard.press(" ")
@@ -299,6 +362,13 @@ def test_nothing_is_cut_at_any_width(opened, file, width, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, ran, file, scheme):
+    report = Path(scpslab("report", ran.folder).strip())
+    assert serious(opened(file.as_uri(), scheme=scheme)) == []
+    assert serious(opened(report.as_uri(), is_studio=False, scheme=scheme)) == []
+
+
 def test_it_is_one_page_of_paper(page, tmp_path):
     page.pdf(path=tmp_path / "page.pdf", format="A4")
     assert len(re.findall(rb"/Type\s*/Page\b", (tmp_path / "page.pdf").read_bytes())) == 1
@@ -325,6 +395,19 @@ def test_two_cells_share_the_cursor(opened, ran, tmp_path):
     assert page.locator(".cell h2").all_text_contents() == [ran.cells[1].id]
 
 
+def test_the_strip_is_of_all_cells_that_are_shown(opened, ran, tmp_path):
+    """Also of one that is longer than the first."""
+    datas = [cell_data(cell) for cell in ran.cells]
+    end_ns = 2 * max(data.meta["end_ns"] for data in datas)
+    datas[1] = dataclasses.replace(datas[1], meta={**datas[1].meta, "end_ns": end_ns})
+    entries = [Entry(name, ("", name), "completed", data=data) for name, data in zip("ab", datas, strict=True)]
+    (tmp_path / "two.html").write_text(Page("two", "", entries, shown=(0, 1)).html)
+    page = opened((tmp_path / "two.html").as_uri(), offline=True)
+    at_ns(page)
+    last_ns = max(round(one.t_s * 1e9) for cell in ran.cells for one in Fates(cell.record).lost())
+    assert page.evaluate(LAST_OF_STRIP) == pytest.approx(last_ns / end_ns, abs=0.01)
+
+
 def test_names_that_are_markup_are_text(opened, ran, tmp_path):
     data = cell_data(ran.cells[0])
     meta = json.loads(json.dumps(data.meta))
@@ -340,13 +423,65 @@ def test_names_that_are_markup_are_text(opened, ran, tmp_path):
 
     evil = renamed(meta) | {"id": EVIL, "notes": [EVIL], "reason": EVIL}
     evil["marks"] = [mark | {"text": EVIL} for mark in evil["marks"]]
-    entries = [Entry(EVIL, {EVIL: EVIL}, EVIL, [EVIL], dataclasses.replace(data, meta=evil)) for _ in range(2)]
+    entries = [Entry(EVIL, (EVIL, EVIL), EVIL, [EVIL], dataclasses.replace(data, meta=evil)) for _ in range(2)]
     (tmp_path / "evil.html").write_text(Page(EVIL, EVIL, entries, shown=(0,), numbers=[(EVIL, EVIL)]).html)
     page = opened((tmp_path / "evil.html").as_uri(), offline=True)
     page.keyboard.press("l")
     at_ns(page)
     assert page.text_content("h1") == page.text_content("h2") == page.evaluate("document.title") == EVIL
     assert page.locator("img, svg, iframe").count() == 0
+
+
+def test_a_lab_is_used_by_its_page(opened, tmp_path):
+    """By its controls, while they are watched; what was done is a scenario, and the lab ends with the page's button."""
+    words = [
+        "studio",
+        "--live",
+        "point_to_point",
+        "--set",
+        "links.hop.forward.delay=20 ms",
+        "--keep",
+        tmp_path / "kept",
+    ]
+    command = subprocess.Popen([ROOT / "scpslab", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        page = opened(command.stdout.readline().strip())
+        page.wait_for_selector("#console:has-text('scpslab>')")
+        page.fill("#line", "h1 sleep 8; echo done sleeping")
+        page.keyboard.press("Enter")
+        forward = page.locator("fieldset").first
+        assert forward.locator("legend").text_content() == "hop forward, h1 → h2"
+        forward.locator("input[type=text]").first.fill("1 Mbit/s")
+        page.keyboard.press("Enter")
+        forward.locator("input[type=range]").last.fill("-5")
+        # A command runs; what a link is changed to is told by the transcript.
+        page.wait_for_selector("#console:has-text('ber 1e-5')")
+        page.fill("#work-for", "4")
+        page.click("#traffic button")
+        page.wait_for_selector("text=/bit errors/")
+        forward.locator("button").click()
+        page.wait_for_selector("fieldset >> nth=0 >> text=take up")
+        page.click("#play")
+        page.fill("#at", "999")
+        page.keyboard.press("Enter")
+        page.keyboard.press("L")
+        at_ns(page)
+        assert "lost" in page.text_content(".packet")
+        page.click("#play")
+        assert serious(page) == []
+        page.click("#keep")
+        page.wait_for_selector("text=scpslab run")
+        page.click("#end")
+        page.wait_for_selector("text=The lab has ended")
+        assert command.wait(LIMIT_MS / 1000) == 0
+    finally:
+        command.kill()
+    steps = yaml.safe_load((tmp_path / "kept" / "transcript.yaml").read_text())["events"]
+    assert [step.get("rate") or step.get("ber") for step in steps if "link" in step] == ["1 Mbit/s", 1e-5, None]
+    number, unit = steps[1]["at"].split()
+    assert float(number) * {"ms": 0.001, "s": 1}[unit] < 8
+    assert any("iperf3 -c" in step.get("command", "") for step in steps)
+    assert "done sleeping" in page.text_content("#console")
 
 
 def test_the_server_shows_the_run_and_ends_with_its_command(opened, ran):

@@ -41,6 +41,7 @@ def test_the_timeout_of_a_transfer_that_still_moves_holds_to_the_millisecond(lat
         assert offered_s[(sent.flags & RST) != 0][0] == pytest.approx(OVER_S, abs=0.001)
         return
     assert cell.virtual_s == pytest.approx(OVER_S, abs=0.001), cell.reason
+    assert cell.reason == "transfer: the timeout ran out"
     assert cell.account()["delivered_bytes"] > 20_000
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from scpslab import scenario
-from scpslab.cli.validate import checked_plans
+from scpslab.cli.plan import checked_plans
 from scpslab.core.errors import ScenarioError
 
 from scpslab.kinds.probes.capture.scenario import LIBPCAP, refusal

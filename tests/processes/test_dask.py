@@ -24,15 +24,13 @@ from scpslab.running import clusters, remote
 from scpslab.running.dask import DaskExecutor, Patience, _Run
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Note
 
-pytestmark = pytest.mark.slow
-
 pytest.importorskip("distributed")
 DATA = Path(__file__).parents[1] / "data"
 
 KILLS = int(os.environ.get("SCPSLAB_SCALE_KILLS", "1"))
 long = pytest.mark.skipif("SCPSLAB_SCALE_KILLS" not in os.environ, reason="starts many processes: make test-scale")
 LIMIT_S = 120
-MANY = ["repeats=10"]
+MANY = ["repeats=10", "workloads.transfer.start={random: 0 s..1 s}"]
 CELLS = 30
 CUT_S = 60
 QUIET = "--no-dashboard --dashboard-address :0"
@@ -199,10 +197,11 @@ def remotely(run_fake, site, **options):
 
 def start_client(site, folder: Path, out: str) -> subprocess.Popen[bytes]:
     """A run on the site's workers in a process of its own, into a folder of that name."""
-    program = f"{DATA / 'run_with_fake_engine.py'} {folder / 'memory'} 0 run links/transfer --set {MANY[0]}"
+    program = f"{DATA / 'run_with_fake_engine.py'} {folder / 'memory'} 0 run links/transfer"
+    settings = [word for text in MANY for word in ("--set", text)]
     where = f"--cluster {site.address} --out {folder / out}"
     with (folder / "client.log").open("wb") as log:
-        return subprocess.Popen([sys.executable, *program.split(), *where.split()], stdout=log, stderr=log)
+        return subprocess.Popen([sys.executable, *program.split(), *settings, *where.split()], stdout=log, stderr=log)
 
 
 @contextmanager
@@ -212,10 +211,6 @@ def meanwhile(work):
     thread.start()
     yield
     thread.join()
-
-
-def notes(events) -> str:
-    return "\n".join(event.text for event in events if isinstance(event, Note))
 
 
 def test_workers_give_the_bytes_of_a_local_run(run_fake, site, expected):
@@ -273,6 +268,24 @@ def test_a_worker_of_another_build_ends_the_run(run_fake, site):
     with pytest.raises(LabError, match="found another lab program or SCPS stack"):
         remotely(run_fake, site)
     assert site.ran() == []
+
+
+def test_a_result_of_another_plan_ends_the_run_and_is_not_there(run_fake, site, tmp_path):
+    site.worker(FAKE_PLAN="another")
+    with pytest.raises(LabError, match="found a damaged result .the result of another plan"):
+        remotely(run_fake, site, out=tmp_path / "runs")
+    assert [cell for run in (tmp_path / "runs").iterdir() for cell in (run / "cells").iterdir()] == []
+
+
+def test_a_worker_whose_answers_never_come_ends_the_run(run_fake, site, monkeypatch):
+    site.worker()
+
+    def late(run, client):
+        raise TimeoutError
+
+    monkeypatch.setattr(_Run, "_turn", late)
+    with pytest.raises(LabError, match="found 10 lost connections and no result between them"):
+        remotely(run_fake, site)
 
 
 @pytest.mark.parametrize("how", ["answer", "error", "message"])
@@ -339,7 +352,8 @@ def test_a_connection_that_is_made_again_uses_the_same_workers(run_fake, site, e
     monkeypatch.setattr(_Run, "_places", late)
     found, events = remotely(run_fake, site)
     assert lost
-    assert "found no connection (TimeoutError); trying again" in notes(events)
+    said = "found no connection (TimeoutError); trying again"
+    assert any(said in event.text for event in events if isinstance(event, Note))
     assert found == expected
 
 

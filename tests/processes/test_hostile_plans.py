@@ -25,8 +25,6 @@ from scpslab.runs.archive import write_archive
 from tests import archives
 from tests.cases import document
 
-pytestmark = pytest.mark.slow
-
 DRAWS = int(os.environ.get("SCPSLAB_HOSTILE_PLANS", "200"))
 COMPARED = 50
 SCENARIO = document("scenario with vectors and a policy")

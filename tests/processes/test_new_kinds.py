@@ -13,8 +13,6 @@ from tests.lab.copied_tree import OF_SCENARIOS, ROOT, SORTS, CopiedTree, NewKind
 from tests.runs import write_manifest
 from tools.reference.scenarios import schema
 
-pytestmark = pytest.mark.slow
-
 # The project's tools, of the copy's package.
 PRINT_BOTH = f"""import json, sys
 sys.path.append({str(ROOT)!r})

@@ -31,11 +31,21 @@ FAKE = ROOT / "tests" / "data" / "run_with_fake_engine.py"
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
 def test_wireshark_reads_the_comments_on_lost_packets(cell, tmp_path):
-    out = tmp_path / "lost.pcapng"
-    CliRunner().invoke(program(["losses"]), ["losses", str(cell.parents[1]), "--pcapng", str(out)])
-    command = ["tshark", "-r", str(out), "-Y", 'frame.comment contains "lost:"', "-T", "fields", "-e", "frame.number"]
+    out = tmp_path / "packets.pcapng"
+    CliRunner().invoke(program(["packets"]), ["packets", str(cell.parents[1]), "--pcapng", str(out)])
+    command = [
+        "tshark",
+        "-r",
+        str(out),
+        "-Y",
+        'frame.comment contains ", corrupt, "',
+        "-T",
+        "fields",
+        "-e",
+        "frame.number",
+    ]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert found == [str(lost.frame) for lost in find_losses(open_cell(cell), "a run").lost]
+    assert len(found) == len(find_losses(open_cell(cell), "a run").lost)
 
 
 MEASURE = """<script>addEventListener("load", () => {

@@ -15,8 +15,6 @@ from scpslab.measure.packets import FATES, NEVER, read
 from scpslab.plan.network import OFFER_BYTES, SIGHT_BYTES
 from scpslab.setup import images, silent
 
-pytestmark = pytest.mark.slow
-
 EPOCH_NS = 10**12
 ENTERING, LEAVING, ARRIVING = 0, 1, 2
 TCP, UDP, ICMP = 6, 17, 1

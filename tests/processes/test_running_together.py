@@ -2,13 +2,12 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-
-pytestmark = pytest.mark.slow
 
 PROGRAM = Path(__file__).parents[1] / "data" / "run_with_fake_engine.py"
 CELLS = 3
@@ -86,3 +85,25 @@ def test_a_killed_run_goes_on_and_leaves_nothing(place, cell):
     assert list(place.folder.rglob("*.part")) == []
     assert place.run("undisturbed", "--no-cache")[0] == 0
     assert place.files() == place.files("undisturbed")
+
+
+def test_two_exports_to_one_file_leave_one_of_them_whole(place):
+    assert place.run("one")[0] == 0
+    shutil.copytree(place.folder / "one", place.folder / "two")
+    runs = [next((place.folder / out).iterdir()) for out in ("one", "two")]
+    for run, mib in zip(runs, (24, 32), strict=True):
+        # Such sizes take a while to pack.
+        with next((run / "cells").iterdir()).joinpath("large").open("wb") as file:
+            file.truncate(mib << 20)
+
+    def start(run, name):
+        argv = [sys.executable, "-m", "scpslab", "export", run, "--whole", "--out", place.folder / name]
+        return subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    exports = [start(run, "same.tar.gz") for run in runs] + [start(run, f"{run.parent.name}.tar.gz") for run in runs]
+    said = [export.communicate(timeout=100)[1] for export in exports]
+
+    assert [export.returncode for export in exports] == [0] * 4, said
+    same, *alone = ((place.folder / f"{name}.tar.gz").read_bytes() for name in ("same", "one", "two"))
+    assert same in alone
+    assert list(place.folder.glob("*.part")) == []

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 from matplotlib.figure import Figure
 
-from tests.unit.test_course_material import DECKS, DRAWN, ROOT, slides
+from tests.unit.test_docs import DECKS, DRAWN, ROOT, slides
 
 # As wide and as tall as a slide's figure may be (slides.css).
 LARGEST_IN = (11.2, 10)

@@ -12,8 +12,6 @@ from scpslab.setup.job import Job
 from tools.build import source, versions
 from tools.build.versions import Package, Versions
 
-pytestmark = pytest.mark.slow
-
 DATE = "20261122T210000Z"
 NAME = "linux-source-6.12"
 

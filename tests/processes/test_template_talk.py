@@ -11,7 +11,7 @@ import pytest
 from scpslab.engine import template as templates
 from scpslab.engine.template import TemplateError, TemplateGuest
 
-LIMIT_S = 20.0
+LIMIT_S = 100.0
 PREAMBLE = """
 import os, signal, socket, sys, time
 talk = socket.socket(fileno=0)

@@ -17,8 +17,6 @@ from scpslab.runs.archive import write_archive
 from tests import archives
 from tools.no_lab import NoLab
 
-pytestmark = pytest.mark.slow
-
 MIB = 1 << 20
 PLAN, RESOLVED, MANIFEST = "/plan.json", "/scenario.resolved.yaml", "/manifest.json"
 

@@ -12,8 +12,8 @@ import pytest
 from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.analysis.claims import QUESTIONS, load_all
-from scpslab.analysis.claims.evidence import same
 from scpslab.analysis.claims.load import Paper
+from scpslab.analysis.claims.measured import same
 from scpslab.analysis.collect import columns_by_workload, columns_of, shapes_of
 from scpslab.analysis.figures.plots import load_all as load_recipes
 from scpslab.scenario import planning

@@ -12,10 +12,10 @@ from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import planning, topologies
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
-from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import STACKS
 from tools import same_bytes
 
+from scpslab.kinds.stacks.kernel.scenario import PRESETS
 from scpslab.kinds.stacks.scps.scenario import PRESETS as OF_SCPS
 
 

@@ -4,8 +4,6 @@ makes the programs of node images.
 A maintainer's: `pin` and `published` (pin.py), `pack FOLDER [--without-appliance]` (pack.py).
 """
 
-from __future__ import annotations
-
 import argparse
 import platform
 import shutil

@@ -2,8 +2,6 @@
 lab kernel mounts.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -4,11 +4,9 @@ From the same source, the kernel of the appliance: a small x86-64 machine in whi
 run by itself.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -69,13 +67,30 @@ def build(job: Job) -> None:
     Raises:
         CapabilityError: a tool is missing, a download failed, or the kernel did not accept an option of the fragment.
     """
-    with _source(job, job.recipe / versions.FILE) as tree:
+    _build_lab_kernel(job, job.recipe, ())
+
+
+def build_with_ipv6(job: Job) -> None:
+    """The same with the options of the recipe folder besides, which take the place of the lab kernel's.
+
+    Raises:
+        CapabilityError: as `build`.
+    """
+    added = (job.recipe / FRAGMENT).read_text().splitlines()
+    _build_lab_kernel(job, job.recipe.parent / "lab-kernel", added)
+
+
+def _build_lab_kernel(job: Job, recipe: Path, added: Sequence[str]) -> None:
+    instead = {_option(line)[0] for line in added}
+    lines = [line for line in (recipe / FRAGMENT).read_text().splitlines() if _option(line)[0] not in instead - {""}]
+    with _source(job, recipe / versions.FILE) as tree:
         with job.step("configure"):
-            for patch in sorted(job.recipe.glob("*.patch")):
+            for patch in sorted(recipe.glob("*.patch")):
                 job.run(["patch", "-p1", "--input", str(patch)], cwd=tree)
-            shutil.copyfile(job.recipe / FRAGMENT, tree / ".config")
+            (wanted := tree / FRAGMENT).write_text("\n".join([*lines, *added]) + "\n")
+            shutil.copyfile(wanted, tree / ".config")
             job.run(["make", "ARCH=um", *UNUSED_TOOLS, "olddefconfig"], cwd=tree)
-            check_options(job.recipe / FRAGMENT, tree / ".config")
+            check_options(wanted, tree / ".config")
         with job.step("compile"):
             _make(job, tree, "um", "linux")
             job.run(["strip", "--strip-debug", "-o", str(job.target), str(tree / "linux")])

@@ -1,7 +1,5 @@
 """Packs the built parts for a wheel: a maintainer's work (`make wheel`)."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Writes the files of exact versions and of published hashes: a maintainer's work (`make pin`, `make published`)."""
 
-from __future__ import annotations
-
 import hashlib
 from datetime import UTC, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The guest's small programs (images/guest/tools), compiled by their own Makefile."""
 
-from __future__ import annotations
-
 from scpslab.setup.job import Job
 
 

@@ -2,8 +2,6 @@
 still has them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from pathlib import Path

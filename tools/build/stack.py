@@ -2,8 +2,6 @@
 file system of its own.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import platform

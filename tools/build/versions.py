@@ -4,8 +4,6 @@ mirror had them all.
 A line is `NAME VERSION`, or `NAME VERSION SHA256` where the package file itself is the recipe's source.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -2,8 +2,6 @@
 (`make images WHEEL=FILE.whl`).
 """
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path, PurePosixPath
 from typing import NoReturn

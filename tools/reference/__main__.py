@@ -5,8 +5,6 @@ docs/assignment-reference.md and the tables of keys in docs/plan-format.md are f
 classes that read these files. The tables of commands in docs/cli.md are generated from --help.
 """
 
-from __future__ import annotations
-
 from tools.reference.assignments import generated
 
 if __name__ == "__main__":

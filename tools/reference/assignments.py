@@ -1,7 +1,5 @@
 """The assignment's files described for editors (JSON Schema) and for people (Markdown); and all that is generated."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

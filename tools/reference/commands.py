@@ -1,7 +1,5 @@
 """The tables of commands in docs/cli.md, from what --help says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

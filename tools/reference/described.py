@@ -1,12 +1,12 @@
 """The models of a kind of file described for editors (JSON Schema) and for people (tables in Markdown)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
+
+from scpslab.documents.parts import said_of
 
 
 def schema_of(part: type[BaseModel], schema_id: str, title: str) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _draft7(value: Any) -> Any:
 
 
 def _summary(part: type[BaseModel]) -> str:
-    return " ".join((part.__doc__ or "").split())
+    return " ".join(said_of(part)[0].split())
 
 
 def _rows(part: type[BaseModel]) -> list[str]:

@@ -2,8 +2,6 @@
 docs/plan-format.md: made from the classes that read and write them.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Mapping
@@ -29,7 +27,7 @@ from scpslab.plan.serial_links import Ppp, SerialDirection, SerialEnd, SerialLin
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import WORKLOADS, Traffic
-from scpslab.scenario import model, probes, services, workloads
+from scpslab.scenario import events, model, probes, services, workloads
 from scpslab.scenario.stacks import STACKS, SpSettings
 from tools.reference.described import schema_of, tables
 
@@ -134,9 +132,9 @@ SECTIONS: tuple[tuple[str, type[BaseModel]], ...] = (
     *((f"services: kind {name}", kind) for name, kind in services.KINDS.items() if kind.model_fields),
     *((f"workloads: kind {name}", kind) for name, kind in workloads.KINDS.items()),
     *((f"probes: kind {name}", kind) for name, kind in probes.KINDS.items()),
-    ("events: a link changes", model.LinkStep),
-    ("events: a command runs", model.RunStep),
-    ("events: a service ends", model.ServiceStep),
+    ("events: a link changes", events.LinkStep),
+    ("events: a command runs", events.RunStep),
+    ("events: a service ends", events.ServiceStep),
     ("sweep.AXIS: values", model.Values),
     ("sweep.AXIS: cases", model.Cases),
     ("limits", model.Limits),

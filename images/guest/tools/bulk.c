@@ -157,7 +157,7 @@ static int send_all(int fd, int64_t bytes, uint64_t seed, int64_t deadline_ns, s
 
 int bulk_send_main(int argc, char **argv)
 {
-	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_storage to;
 	const char *address = option(argc, argv, "to", "127.0.0.1");
 	const char *congestion = option(argc, argv, "congestion", NULL);
 	int64_t bytes = option_number(argc, argv, "bytes", 0);
@@ -174,12 +174,12 @@ int bulk_send_main(int argc, char **argv)
 	int error = 0, limited = application.burst || *application.pauses;
 
 	sigaction(SIGTERM, &(struct sigaction){ .sa_handler = end }, NULL);
-	to.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5001));
-	if (inet_pton(AF_INET, address, &to.sin_addr) != 1) {
-		fprintf(stderr, "labtool bulk-send: --to: found \"%s\"; expected an IPv4 address\n", address);
+	socklen_t to_bytes = address_of(address, option_number(argc, argv, "port", 5001), &to);
+	if (!to_bytes) {
+		fprintf(stderr, "labtool bulk-send: --to: found \"%s\"; expected an address of IPv4 or IPv6\n", address);
 		return 2;
 	}
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (congestion && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, (socklen_t)strlen(congestion))) {
 		fprintf(stderr, "labtool bulk-send: congestion control %s: %s\n", congestion, strerror(errno));
 		return 1;
@@ -191,7 +191,7 @@ int bulk_send_main(int argc, char **argv)
 		set(fd, SOL_SOCKET, SO_SNDBUF, (int)option_number(argc, argv, "send-buffer", 0));
 
 	result.connect_ns = now_ns();
-	if (connect(fd, (struct sockaddr *)&to, sizeof to) && errno != EINPROGRESS)
+	if (connect(fd, (struct sockaddr *)&to, to_bytes) && errno != EINPROGRESS)
 		error = errno;
 	else if (wait_for(fd, POLLOUT, deadline_ns))
 		error = errno;
@@ -222,7 +222,7 @@ int bulk_send_main(int argc, char **argv)
 int bulk_recv_main(int argc, char **argv)
 {
 	static char chunk[CHUNK_BYTES], expected[CHUNK_BYTES];
-	struct sockaddr_in here = { .sin_family = AF_INET };
+	struct sockaddr_storage here;
 	int64_t window = option_number(argc, argv, "window", 0);
 	int64_t deadline_ns = now_ns() + option_number(argc, argv, "patience-ns", 3600LL * 1000000000);
 	int64_t all = option_number(argc, argv, "bytes", 0);
@@ -230,8 +230,9 @@ int bulk_recv_main(int argc, char **argv)
 	struct payload payload;
 	int error = 0;
 
-	here.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5001));
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int port = (int)option_number(argc, argv, "port", 5001);
+	socklen_t here_bytes = address_of(option(argc, argv, "at", "0.0.0.0"), port, &here);
+	int listener = socket(here.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	set(listener, SOL_SOCKET, SO_REUSEADDR, 1);
 	if (window) {
 		// The kernel charges its own overhead to the buffer, about 1 KiB for every packet however short: a buffer with room for that leaves the
@@ -241,8 +242,8 @@ int bulk_recv_main(int argc, char **argv)
 		set(listener, SOL_SOCKET, SO_RCVBUFFORCE, room < INT_MAX / 2 ? (int)room : INT_MAX / 2);
 		set(listener, IPPROTO_TCP, TCP_WINDOW_CLAMP, (int)window);
 	}
-	if (bind(listener, (struct sockaddr *)&here, sizeof here) || listen(listener, 8)) {
-		fprintf(stderr, "labtool bulk-recv: port %d: %s\n", ntohs(here.sin_port), strerror(errno));
+	if (bind(listener, (struct sockaddr *)&here, here_bytes) || listen(listener, 8)) {
+		fprintf(stderr, "labtool bulk-recv: port %d: %s\n", port, strerror(errno));
 		return 1;
 	}
 	printf("{\"event\": \"listening\"}\n");

@@ -16,9 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { UDP_IP_HEADERS_BYTES = 28, LARGEST_BYTES = 65000, MOST_DATAGRAMS = 1024 };
+enum { LARGEST_BYTES = 65000, MOST_DATAGRAMS = 1024 };
 
 static volatile sig_atomic_t stopped;
+
+// Of UDP and IP (RFC 768, RFC 791 section 3.1, RFC 8200 section 3).
+static int64_t header_bytes(const struct sockaddr_storage *address)
+{
+	return 8 + (address->ss_family == AF_INET6 ? 40 : 20);
+}
 
 static void stop(int signal_number)
 {
@@ -43,24 +49,23 @@ static void sleep_until(int64_t at_ns)
 int congestion_main(int argc, char **argv)
 {
 	static char packet[LARGEST_BYTES];
-	struct sockaddr_in to = { .sin_family = AF_INET };
+	struct sockaddr_storage to;
 	const char *rates = option(argc, argv, "rates", "");
 	int64_t redraw_ns = option_number(argc, argv, "redraw-ns", 5000000000LL);
 	int64_t packet_bytes = option_number(argc, argv, "packet-bytes", 1456);
 	int64_t sent = 0, interval_end_ns = now_ns();
 	struct payload payload;
 
-	to.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5002));
-	if (inet_pton(AF_INET, option(argc, argv, "to", ""), &to.sin_addr) != 1 || packet_bytes <= UDP_IP_HEADERS_BYTES ||
-	    packet_bytes > LARGEST_BYTES) {
-		fprintf(stderr, "labtool congestion: expected --to ADDRESS, --packet-bytes 29…%d\n", LARGEST_BYTES);
+	socklen_t to_bytes = address_of(option(argc, argv, "to", ""), option_number(argc, argv, "port", 5002), &to);
+	if (!to_bytes || packet_bytes <= header_bytes(&to) || packet_bytes > LARGEST_BYTES) {
+		fprintf(stderr, "labtool congestion: expected --to ADDRESS, --packet-bytes %lld…%d\n", (long long)header_bytes(&to) + 1, LARGEST_BYTES);
 		return 2;
 	}
 	stop_on_term();
 	payload_start(&payload, (uint64_t)option_number(argc, argv, "payload-seed", 1));
 	payload_fill(&payload, packet, sizeof packet);
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	connect(fd, (struct sockaddr *)&to, sizeof to);
+	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	connect(fd, (struct sockaddr *)&to, to_bytes);
 	while (*rates && !stopped) {
 		char *end;
 		int64_t rate_bps = strtoll(rates, &end, 10);
@@ -77,7 +82,7 @@ int congestion_main(int argc, char **argv)
 			sleep_until(at_ns);
 			if (stopped)
 				break;
-			sent += send(fd, packet, (size_t)packet_bytes - UDP_IP_HEADERS_BYTES, MSG_NOSIGNAL) > 0;
+			sent += send(fd, packet, (size_t)(packet_bytes - header_bytes(&to)), MSG_NOSIGNAL) > 0;
 		}
 		sleep_until(interval_end_ns);
 	}
@@ -90,14 +95,15 @@ int datagram_sink_main(int argc, char **argv)
 {
 	// One call takes many datagrams, and of each its length alone: every call stops the guest.
 	static struct mmsghdr datagrams[MOST_DATAGRAMS];
-	struct sockaddr_in here = { .sin_family = AF_INET };
+	struct sockaddr_storage here;
 	int64_t packets = 0, bytes = 0;
 
-	here.sin_port = htons((uint16_t)option_number(argc, argv, "port", 5002));
+	int port = (int)option_number(argc, argv, "port", 5002);
+	socklen_t here_bytes = address_of(option(argc, argv, "at", "0.0.0.0"), port, &here);
 	stop_on_term();
-	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (bind(fd, (struct sockaddr *)&here, sizeof here)) {
-		fprintf(stderr, "labtool datagram-sink: port %d: %s\n", ntohs(here.sin_port), strerror(errno));
+	int fd = socket(here.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (bind(fd, (struct sockaddr *)&here, here_bytes)) {
+		fprintf(stderr, "labtool datagram-sink: port %d: %s\n", port, strerror(errno));
 		return 1;
 	}
 	printf("{\"event\": \"listening\"}\n");
@@ -108,7 +114,7 @@ int datagram_sink_main(int argc, char **argv)
 			break;
 		packets += n;
 		for (int i = 0; i < n; i++)
-			bytes += datagrams[i].msg_len + UDP_IP_HEADERS_BYTES;
+			bytes += datagrams[i].msg_len + header_bytes(&here);
 	}
 	printf("{\"event\": \"sink\", \"received_packets\": %lld, \"received_bytes\": %lld}\n", (long long)packets, (long long)bytes);
 	return 0;

@@ -3,6 +3,7 @@
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 int node_main(int argc, char **argv);
 int exec_main(int argc, char **argv);
@@ -20,6 +21,9 @@ int die(const char *what);
 // The value of `--name VALUE`, or `fallback`.
 const char *option(int argc, char **argv, const char *name, const char *fallback);
 int64_t option_number(int argc, char **argv, const char *name, int64_t fallback);
+
+// An address of IPv4 or IPv6 with a port; its length, 0 where the text is none.
+socklen_t address_of(const char *text, int64_t port, struct sockaddr_storage *found);
 
 // Wall clock in ns since 1970 (virtual in virtual time).
 int64_t now_ns(void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library for LD_PRELOAD: what a program sends as datagrams over IPv4 leaves it at SCPSLAB_PACE_BPS bits of IP packets per second. Protocols that have no rate
+// A library for LD_PRELOAD: what a program sends as datagrams over IP leaves it at SCPSLAB_PACE_BPS bits of IP packets per second. Protocols that have no rate
 // control hand a whole file to the kernel at once; a program that would wait for a modem waits here. Each program has its own turn.
 //
 // The library links nothing: it finds functions in the C library of the program, whatever its version.
@@ -13,20 +13,21 @@
 #include <time.h>
 #include <unistd.h>
 
-// The headers of UDP and IP (RFC 768, RFC 791 section 3.1).
-enum { HEADERS = 28, BITS = 8 };
+// The headers of UDP and IP (RFC 768, RFC 791 section 3.1, RFC 8200 section 3).
+enum { HEADERS = 28, HEADERS_IPV6 = 48, BITS = 8 };
 #define NS 1000000000ULL
 
 static uint64_t due_ns;
 
-static int is_datagram(int fd)
+// The bytes of a socket's headers; 0 where it sends no datagrams over IP.
+static size_t headers_of(int fd)
 {
 	int kind = 0, family = 0, error = errno;
 	socklen_t size = sizeof kind;
 
-	int is = !getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) && kind == SOCK_DGRAM && !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) && family == AF_INET;
+	int is = !getsockopt(fd, SOL_SOCKET, SO_TYPE, &kind, &size) && kind == SOCK_DGRAM && !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size);
 	errno = error;
-	return is;
+	return !is ? 0 : family == AF_INET ? HEADERS : family == AF_INET6 ? HEADERS_IPV6 : 0;
 }
 
 // Waits until what was sent before has left at the rate.
@@ -36,14 +37,15 @@ static void wait_for_turn(int fd, size_t bytes)
 	uint64_t rate = said ? strtoull(said, NULL, 10) : 0, turn_ns, next_ns, before_ns;
 	struct timespec now;
 
-	if (!rate || !is_datagram(fd))
+	size_t headers = rate ? headers_of(fd) : 0;
+	if (!headers)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	uint64_t now_ns = (uint64_t)now.tv_sec * NS + (uint64_t)now.tv_nsec;
 	before_ns = __atomic_load_n(&due_ns, __ATOMIC_SEQ_CST);
 	do {
 		turn_ns = before_ns > now_ns ? before_ns : now_ns;
-		next_ns = turn_ns + (bytes + HEADERS) * BITS * NS / rate;
+		next_ns = turn_ns + (bytes + headers) * BITS * NS / rate;
 	} while (!__atomic_compare_exchange_n(&due_ns, &before_ns, next_ns, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST));
 	if (turn_ns > now_ns) {
 		struct timespec turn = { (time_t)(turn_ns / NS), (long)(turn_ns % NS) };

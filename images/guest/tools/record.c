@@ -16,7 +16,7 @@
 enum { HEAD_BYTES = 96, SHOWN_BYTES = 64, ADDRESS_BYTES = 16, NAME_BYTES = 101, MOST_DIRECTIONS = 1 << 16 };
 enum { FATE_DUPLICATE = 6, FATE_UNSEEN = 7, HAS_LEFT = 0x10, HAS_ARRIVED = 0x20 };
 enum { UNKNOWN, KERNEL, LAB, MOST_OWNERS = 1 << 12 };
-enum { IPV4 = 0x0800, IPV6 = 0x86dd, FRAGMENT = 0xffff, PROTOCOL_ICMP = 1, PROTOCOL_IGMP = 2, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, PROTOCOL_SCPS_TP = 106, TCP_BYTES = 20 };
+enum { IPV4 = 0x0800, IPV6 = 0x86dd, FRAGMENT = 0xffff, PROTOCOL_ICMP = 1, PROTOCOL_IGMP = 2, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17, PROTOCOL_FRAGMENT = 44, PROTOCOL_ICMPV6 = 58, PROTOCOL_SCPS_TP = 106, TCP_BYTES = 20 };
 
 // As the stages have them.
 struct offer {
@@ -100,7 +100,8 @@ static struct list lines_of(const void *lines, size_t count, size_t bytes, size_
 	return found;
 }
 
-// Gives each packet its sight, in `sight_of`: the n-th that passed is the n-th that is seen. Returns 0 where the imprints say otherwise.
+// Gives each packet its sight, in `sight_of`: the first one with the imprint behind the packet that was seen before. A queue of the kernel's may
+// have dropped what lies between, and packets that are alike are told apart by their order alone. Returns 0 where one overtook another.
 static int match_in_order(const struct list *offers, const struct list *sights, const struct sight **sight_of)
 {
 	size_t at = 0;
@@ -108,16 +109,17 @@ static int match_in_order(const struct list *offers, const struct list *sights, 
 		const struct sight *sight = sights->lines[i];
 		if (sight->fate == FATE_DUPLICATE)
 			continue;
-		while (at < offers->count && ((const struct offer *)offers->lines[at])->fate)
+		const struct offer *offer = NULL;
+		while (at < offers->count && ((offer = offers->lines[at])->fate || offer->imprint != sight->imprint))
 			at++;
-		if (at == offers->count || ((const struct offer *)offers->lines[at])->imprint != sight->imprint)
+		if (at == offers->count)
 			return 0;
 		sight_of[at++] = sight;
 	}
 	return 1;
 }
 
-// The same where packets overtake each other, or vanish in a queue of the kernel's: the first one with the imprint that has no sight yet.
+// The same where packets overtake each other: the first one with the imprint that has no sight yet.
 static void match_by_imprint(const struct list *offers, const struct list *sights, const struct sight **sight_of)
 {
 	size_t buckets = 1;
@@ -155,6 +157,33 @@ static void match(const struct list *offers, const struct list *sights, const st
 		match_by_imprint(offers, sights, sight_of);
 }
 
+static int by_sight(const void *one, const void *other)
+{
+	const struct sight *const *first = *(const struct sight *const *const *)one, *const *second = *(const struct sight *const *const *)other;
+	return *first < *second ? -1 : *first > *second;
+}
+
+// The packets of those moments in which one was seen behind a packet that had been offered after it, in the order in which they were seen: of flows
+// whose packets are due within a step of the clock, fq lets each pass in turn. Returns how many.
+static size_t turns_of(const struct sight **sight_of, size_t count, uint32_t *turns)
+{
+	const struct sight ***rows = room(count, sizeof *rows);
+	size_t seen = 0, found = 0;
+	for (size_t row = 0; row < count; row++)
+		if (sight_of[row])
+			rows[seen++] = &sight_of[row];
+	qsort(rows, seen, sizeof *rows, by_sight);
+	for (size_t from = 0, to; from < seen; from = to) {
+		int is_turned = 0;
+		for (to = from + 1; to < seen && (*rows[to])->at_ns == (*rows[from])->at_ns; to++)
+			is_turned |= rows[to] < rows[to - 1];
+		for (size_t i = from; is_turned && i < to; i++)
+			turns[found++] = (uint32_t)(rows[i] - sight_of);
+	}
+	free(rows);
+	return found;
+}
+
 static uint16_t big16(const uint8_t *at)
 {
 	return (uint16_t)(at[0] << 8 | at[1]);
@@ -170,6 +199,16 @@ static void map_ipv4(uint8_t *address, const uint8_t *ip)
 	memset(address, 0, 10);
 	address[10] = address[11] = 0xff;
 	memcpy(address + 12, ip, 4);
+}
+
+static int is_icmp(uint8_t protocol)
+{
+	return protocol == PROTOCOL_ICMP || protocol == PROTOCOL_ICMPV6;
+}
+
+static int is_echo(uint8_t protocol, uint8_t type)
+{
+	return protocol == PROTOCOL_ICMP ? type == 0 || type == 8 : protocol == PROTOCOL_ICMPV6 && (type == 128 || type == 129);
 }
 
 // What the head of a packet shows: its flow, its IP id, and where its transport's header begins; 0 where it has none.
@@ -193,11 +232,18 @@ static size_t read_head(const uint8_t *head, size_t bytes, uint16_t type, struct
 		flow->protocol = head[6];
 		memcpy(flow->from, head + 8, ADDRESS_BYTES);
 		memcpy(flow->to, head + 24, ADDRESS_BYTES);
+		if (flow->protocol == PROTOCOL_FRAGMENT && bytes >= at + 8) {
+			flow->protocol = head[at];
+			*id = big16(head + at + 6);
+			if (big16(head + at + 2) & 0xfff8)
+				return 0;
+			at += 8;
+		}
 	}
 	if (at && bytes >= at + 4 && (has_tcp_header(flow) || flow->protocol == PROTOCOL_UDP)) {
 		flow->from_port = big16(head + at);
 		flow->to_port = big16(head + at + 2);
-	} else if (at && bytes >= at + 8 && flow->protocol == PROTOCOL_ICMP && (head[at] == 0 || head[at] == 8)) {
+	} else if (at && bytes >= at + 8 && is_echo(flow->protocol, head[at])) {
 		// Echoes have a number by which their sender knows them.
 		flow->from_port = flow->to_port = big16(head + at + 4);
 	}
@@ -268,7 +314,7 @@ static uint16_t owner_of_group(uint32_t group)
 static struct flow known_as(const struct offer *offer, const struct flow *flow, uint32_t id)
 {
 	struct flow key = *flow;
-	if (flow->type == IPV4 && big16(offer->head + 6) & 0x3fff) {
+	if (flow->type == IPV4 ? big16(offer->head + 6) & 0x3fff : flow->type == IPV6 && offer->head[6] == PROTOCOL_FRAGMENT) {
 		key.type = FRAGMENT;
 		key.from_port = key.to_port = (uint16_t)id;
 	}
@@ -333,14 +379,14 @@ static uint16_t owner_of(const struct offer *offer, const struct flow *flow, uin
 	if (!owner)
 		owner = owner_told(known_as(offer, flow, id));
 	// A report of an error quotes the packet that it is about.
-	if (!owner && at && flow->protocol == PROTOCOL_ICMP && offer->head_bytes >= at + 8 && icmp[0] != 0 && icmp[0] != 8) {
-		read_head(icmp + 8, offer->head_bytes - at - 8, IPV4, &quoted, &unused);
+	if (!owner && at && is_icmp(flow->protocol) && offer->head_bytes >= at + 8 && !is_echo(flow->protocol, icmp[0])) {
+		read_head(icmp + 8, offer->head_bytes - at - 8, flow->type, &quoted, &unused);
 		owner = owner_told(quoted);
 	}
 	for (size_t i = 0; !owner && i < address_count; i++)
 		if (is_at(&addresses[i], flow->from, flow->from_port) || is_at(&addresses[i], flow->to, flow->to_port))
 			owner = addresses[i].owner;
-	if (!owner && ((flow->type != IPV4 && flow->type != IPV6) || flow->protocol == PROTOCOL_ICMP || flow->protocol == PROTOCOL_IGMP))
+	if (!owner && ((flow->type != IPV4 && flow->type != IPV6) || is_icmp(flow->protocol) || flow->protocol == PROTOCOL_IGMP))
 		owner = KERNEL;
 	return owner || !offer->group ? owner : LAB;
 }
@@ -399,6 +445,8 @@ static void write_direction(const struct direction *direction, const struct list
 	const struct list *out = direction->leaving < 0 ? arrivals : left;
 	match(offers, out, left_of);
 	match(offers, arrivals, arrival_of);
+	uint32_t *left_turns = room(count, sizeof *left_turns), *arrival_turns = room(count, sizeof *arrival_turns);
+	size_t left_turned = turns_of(left_of, count, left_turns), arrivals_turned = turns_of(arrival_of, count, arrival_turns);
 
 	struct flows known = flows_for(count);
 	uint8_t *columns[COLUMNS], *shown = room(count, SHOWN_BYTES);
@@ -451,7 +499,8 @@ static void write_direction(const struct direction *direction, const struct list
 	for (size_t i = 0; i < arrivals->count; i++)
 		duplicates += ((const struct sight *)arrivals->lines[i])->fate == FATE_DUPLICATE;
 
-	printf("direction %s %s packets %zu duplicates %zu flows %zu heads %zu\n", direction->link, direction->name, count, duplicates, known.count, heads);
+	printf("direction %s %s packets %zu duplicates %zu flows %zu heads %zu left-turns %zu arrived-turns %zu\n", direction->link, direction->name, count,
+	       duplicates, known.count, heads, left_turned, arrivals_turned);
 	write_all(known.flows, known.count * sizeof(struct flow));
 	for (int i = 0; i < COLUMNS; i++)
 		write_all(columns[i], count * (size_t)COLUMN[i].bytes);
@@ -462,12 +511,16 @@ static void write_direction(const struct direction *direction, const struct list
 		if (sight->fate == FATE_DUPLICATE)
 			write_all(&at_ns, sizeof at_ns);
 	}
+	write_all(left_turns, left_turned * sizeof *left_turns);
+	write_all(arrival_turns, arrivals_turned * sizeof *arrival_turns);
 	for (int i = 0; i < COLUMNS; i++)
 		free(columns[i]);
 	free(shown);
 	free_flows(&known);
 	free(left_of);
 	free(arrival_of);
+	free(left_turns);
+	free(arrival_turns);
 }
 
 int record_main(int argc, char **argv)
@@ -484,9 +537,10 @@ int record_main(int argc, char **argv)
 			owner_count++;
 		} else if (!strcmp(word, "address") && address_count < MOST_OWNERS && scanf("%100s %hu %hu", word, &address->port, &address->owner) == 3) {
 			uint8_t ip[4];
-			if (inet_pton(AF_INET, word, ip) != 1)
+			if (inet_pton(AF_INET, word, ip) == 1)
+				map_ipv4(address->ip, ip);
+			else if (inet_pton(AF_INET6, word, address->ip) != 1)
 				return die(word);
-			map_ipv4(address->ip, ip);
 			address_count++;
 		} else {
 			return die("an owner");

@@ -2,7 +2,9 @@
 // Options, clock and payload of the lab's small programs.
 #include "labtool.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,19 @@ int64_t option_number(int argc, char **argv, const char *name, int64_t fallback)
 {
 	const char *text = option(argc, argv, name, NULL);
 	return text ? strtoll(text, NULL, 10) : fallback;
+}
+
+socklen_t address_of(const char *text, int64_t port, struct sockaddr_storage *found)
+{
+	struct sockaddr_in *four = (struct sockaddr_in *)found;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)found;
+
+	memset(found, 0, sizeof *found);
+	found->ss_family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	four->sin_port = htons((uint16_t)port); // where IPv6 has it, too
+	if (inet_pton(found->ss_family, text, found->ss_family == AF_INET6 ? (void *)&six->sin6_addr : &four->sin_addr) != 1)
+		return 0;
+	return found->ss_family == AF_INET6 ? sizeof *six : sizeof *four;
 }
 
 int64_t now_ns(void)

@@ -780,7 +780,7 @@ struct congestion {
 
 struct state {
 	uint64_t at_ns;
-	uint32_t near, far; // addresses, in network order
+	uint32_t near, far; // addresses, in network order; of IPv6 the last four bytes, for the lab has one prefix
 	uint16_t near_port, far_port;
 	uint32_t mss_bytes;
 	struct congestion congestion;
@@ -791,7 +791,16 @@ struct known_state {
 	struct congestion congestion;
 };
 
-enum { INET = 2, LISTENS = 10, SYN_IS_SENT = 2 }; // AF_INET, and states of TCP
+// Of networks with addresses of IPv6 there is a program of its own: a kernel without them knows no such fields.
+#ifdef WITH_IPV6
+#define FAMILY 10 // AF_INET6
+#define OF_IP(from, field) ((from)->field##6[3])
+#else
+#define FAMILY 2 // AF_INET
+#define OF_IP(from, field) ((from)->field##4)
+#endif
+enum { LISTENS = 10, SYN_IS_SENT = 2 }; // states of TCP
+enum { STREAM = 1 };			// SOCK_STREAM
 
 // Notes a connection's state where it is another than at the look before. Each packet that a socket sends or gets is a look, and so is
 // a timeout before it acts; between two looks nothing changes the state but the packet or the timeout of the first one. The timer of
@@ -803,7 +812,8 @@ static inline __attribute__((always_inline)) int note_state(struct bpf_sock *soc
 	struct recording *record = map_lookup(&recording, &zero);
 	if (!record || !sock)
 		return 1;
-	if (sock->family != INET || sock->state == LISTENS || sock->state == SYN_IS_SENT)
+	// A raw socket of protocol 6, as a gateway has, passes for one of TCP.
+	if (sock->type != STREAM || sock->family != FAMILY || sock->state == LISTENS || sock->state == SYN_IS_SENT)
 		return 1;
 	struct bpf_tcp_sock *tcp = tcp_of(sock);
 	if (!tcp)
@@ -829,8 +839,8 @@ static inline __attribute__((always_inline)) int note_state(struct bpf_sock *soc
 	if (!state)
 		return 1;
 	state->at_ns = since;
-	state->near = sock->src_ip4;
-	state->far = sock->dst_ip4;
+	state->near = OF_IP(sock, src_ip);
+	state->far = OF_IP(sock, dst_ip);
 	state->near_port = (uint16_t)sock->src_port;
 	state->far_port = __builtin_bswap16(sock->dst_port);
 	state->mss_bytes = tcp->mss_cache;
@@ -855,7 +865,7 @@ SEC("sockops/established") int established(struct bpf_sock_ops *ops)
 	set_flags(ops, BPF_SOCK_OPS_RTO_CB_FLAG);
 	if (ops->op != BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
 		return 1;
-	uint64_t to = (uint64_t)ops->remote_ip4 << 32 | (__builtin_bswap32(ops->remote_port) & 0xffff);
+	uint64_t to = (uint64_t)OF_IP(ops, remote_ip) << 32 | (__builtin_bswap32(ops->remote_port) & 0xffff);
 	uint32_t *ceiling = map_lookup(&send_ceilings, &to);
 	if (ceiling && *ceiling) {
 		int segments = (int)*ceiling;

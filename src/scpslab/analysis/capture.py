@@ -1,33 +1,32 @@
 """Captures as arrays: a pcap file in, packets out.
 
 Reads classic pcap (micro- and nanoseconds, both byte orders) over Ethernet, raw IP and Linux cooked capture. Only
-headers are looked at, so a short snap length loses nothing. IPv6 and other protocols are counted, not read. Sources:
-the pcap file format (draft-ietf-opsawg-pcap), RFC 791 §3.1, RFC 9293 §3.1, RFC 7323 §2.2 and §3.2, RFC 2018 §3.
+headers are looked at, so a short snap length loses nothing. IPv6 of other networks and other protocols are counted,
+not read. Sources: the pcap file format (draft-ietf-opsawg-pcap), RFC 791 §3.1, RFC 8200 §3, RFC 9293 §3.1, RFC 7323
+§2.2 and §3.2, RFC 2018 §3.
 """
 
-from __future__ import annotations
-
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from scpslab.core.addresses import PREFIX, SIX
 from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
 from scpslab.measure.connections import ABSENT, SYN, UDP, Bools, Ints, Seen, has_tcp_header
-from scpslab.measure.pcapng import Frame, Interface, written
 
 # Magic number read as little endian: (byte order, nanoseconds per unit of the fraction).
 MAGICS = {0xA1B2C3D4: ("<", 1000), 0xD4C3B2A1: (">", 1000), 0xA1B23C4D: ("<", 1), 0x4D3CB2A1: (">", 1)}
 PCAPNG_MAGIC = 0x0A0D0D0A
+FRAGMENT = 44  # of IPv6 (RFC 8200 section 4.5)
 LARGEST_RECORD_BYTES = 262144  # libpcap's own largest snap length; anything above is not a record header
 ETHERNET, RAW_BSD, RAW_OPENBSD, RAW, LINUX_SLL, IPV4, LINUX_SLL2 = 1, 12, 14, 101, 113, 228, 276
 # Bytes before the IP header, and where in them the EtherType stands (None: the link type carries IP alone).
 LINK_HEADERS: dict[int, tuple[int, int | None]] = {ETHERNET: (14, 12), LINUX_SLL: (16, 14), LINUX_SLL2: (20, 0)}
 LINK_HEADERS |= dict.fromkeys((RAW, RAW_BSD, RAW_OPENBSD, IPV4), (0, None))
-ETHERTYPE_IPV4, VLAN_TAGS = 0x0800, (0x8100, 0x88A8)
+ETHERTYPES, VLAN_TAGS = {4: 0x0800, 6: 0x86DD}, (0x8100, 0x88A8)
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class PacketRecords:
 
 @dataclass(frozen=True)
 class IpHeaders:
-    """IPv4 packets of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
+    """Packets of IP of any protocol, n of them: `record` is the index of their record (its frame number - 1)."""
 
     record: Ints
     ip_bytes: Ints
@@ -96,9 +95,8 @@ def read_records(content: bytes, where: str) -> PacketRecords:
     # The upper bits of the link type field carry the length of a frame check sequence, not the type.
     link_type = network & 0x0FFFFFFF
     if link_type not in LINK_HEADERS:
-        raise ResultError(
-            f"{where}: found link type {link_type}; expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}."
-        )
+        expected = f"expected one of {', '.join(map(str, sorted(LINK_HEADERS)))}."
+        raise ResultError(f"{where}: found link type {link_type}; {expected}")
     t_ns, start, captured, whole, is_truncated = _records(content, order, unit_ns, where)
     return PacketRecords(content, link_type, snaplen, t_ns, start, captured, whole, is_truncated)
 
@@ -116,10 +114,9 @@ def _records(content: bytes, order: str, unit_ns: int, where: str) -> tuple[Ints
     headers = np.frombuffer(content, dtype=np.uint8)[begin[:, None] + np.arange(16)].view(order + "u4")
     seconds, fraction, captured, whole = headers.astype(np.int64).T
     for record in np.flatnonzero(captured > LARGEST_RECORD_BYTES)[:1].tolist():
-        raise ResultError(
-            f"{where}: record {record + 1} at byte {begins[record]}: found a length of {captured[record]}; "
-            f"expected at most {LARGEST_RECORD_BYTES}."
-        )
+        found = f"found a length of {captured[record]}"
+        expected = f"expected at most {LARGEST_RECORD_BYTES}."
+        raise ResultError(f"{where}: record {record + 1} at byte {begins[record]}: {found}; {expected}")
     # The last one may be cut short.
     is_whole = begin + 16 + captured <= len(content)
     t_ns = seconds * 10**9 + fraction * unit_ns
@@ -142,56 +139,66 @@ class _Bytes:
         return self.u16(at) << 16 | self.u16(at + 2)
 
 
-def _network_header(octets: _Bytes, records: PacketRecords) -> tuple[Ints, Bools]:
-    """The offset of each record's network header, and whether that is IPv4."""
+def _network_header(octets: _Bytes, records: PacketRecords) -> tuple[Ints, Ints]:
+    """The offset of each record's network header, and its version of IP; 0 where it is none."""
     header_bytes, type_at = LINK_HEADERS[records.link_type]
     network = records.start + header_bytes
     if type_at is None:
-        return network, octets.u8(network) >> 4 == 4
+        return network, octets.u8(network) >> 4
     ether_type = octets.u16(records.start + type_at)
     if records.link_type == ETHERNET:
         for _ in range(2):
             is_tagged = np.isin(ether_type, VLAN_TAGS)
             network = network + 4 * is_tagged
             ether_type = np.where(is_tagged, octets.u16(network - 2), ether_type)
-    return network, (ether_type == ETHERTYPE_IPV4) & (octets.u8(network) >> 4 == 4)
+    version = octets.u8(network) >> 4
+    return network, sum(version * ((version == one) & (ether_type == type_)) for one, type_ in ETHERTYPES.items())
+
+
+def _ip_headers(octets: _Bytes, records: PacketRecords) -> tuple[IpHeaders, Ints, Bools]:
+    """The headers of IP; where the transport's begins; and whether that is there, which further fragments have not."""
+    network, version = _network_header(octets, records)
+    # Of IPv6 the lab's own addresses alone have numbers.
+    prefix = PREFIX >> 96
+    is_own = (octets.u32(network + 8) == prefix) & (octets.u32(network + 24) == prefix)
+    chosen = np.flatnonzero((version == 4) | ((version == 6) & is_own))
+    network, six = network[chosen], version[chosen] == 6
+    # A part of a packet of IPv6 says so in a header of its own, and there what it is a part of.
+    is_part = six & (octets.u8(network + 6) == FRAGMENT)
+    ip_header = np.where(six, 40 + 8 * is_part, (octets.u8(network) & 0x0F) * 4)
+    family = six * SIX
+    headers = IpHeaders(
+        record=chosen,
+        ip_bytes=np.where(six, octets.u16(network + 4) + 40, octets.u16(network + 2)),
+        id_=np.where(six, is_part * octets.u16(network + 46), octets.u16(network + 4)),
+        protocol=octets.u8(network + np.where(is_part, 40, np.where(six, 6, 9))),
+        source=octets.u32(network + np.where(six, 20, 12)) | family,
+        destination=octets.u32(network + np.where(six, 36, 16)) | family,
+    )
+    later = np.where(six, is_part * octets.u16(network + 42) & 0xFFF8, octets.u16(network + 6) & 0x1FFF)
+    is_first = later == 0
+    return headers, network + ip_header, is_first & (ip_header >= 20)
 
 
 def read_ip_headers(records: PacketRecords) -> IpHeaders:
-    """The IPv4 packets among the records, those included that are neither TCP nor UDP."""
-    octets = _Bytes(records.content)
-    network, is_ip = _network_header(octets, records)
-    chosen = np.flatnonzero(is_ip)
-    network = network[chosen]
-    return IpHeaders(
-        record=chosen,
-        ip_bytes=octets.u16(network + 2),
-        id_=octets.u16(network + 4),
-        protocol=octets.u8(network + 9),
-        source=octets.u32(network + 12),
-        destination=octets.u32(network + 16),
-    )
+    """The packets of IP among the records, those included that are neither TCP nor UDP."""
+    return _ip_headers(_Bytes(records.content), records)[0]
 
 
 def decode(records: PacketRecords) -> Seen:
     """The packets among the records."""
     content, t_ns = records.content, records.t_ns
     octets = _Bytes(content)
-    end = records.start + records.captured
-    network, is_ip = _network_header(octets, records)
-    ip_header = (octets.u8(network) & 0x0F) * 4
-    ip_bytes, protocol = octets.u16(network + 2), octets.u8(network + 9)
-    transport = network + ip_header
-    # A fragment other than the first has no transport header.
-    is_first = octets.u16(network + 6) & 0x1FFF == 0
-    is_tcp = has_tcp_header(protocol)
+    headers, transport, keep = _ip_headers(octets, records)
+    end = (records.start + records.captured)[headers.record]
+    is_tcp = has_tcp_header(headers.protocol)
     header_least = np.where(is_tcp, 20, 8)
-    keep = is_ip & is_first & (ip_header >= 20) & (is_tcp | (protocol == UDP)) & (transport + header_least <= end)
-    keep &= ip_bytes >= ip_header + header_least
+    room = headers.ip_bytes - (transport - _network_header(octets, records)[0][headers.record])
+    keep &= (is_tcp | (headers.protocol == UDP)) & (transport + header_least <= end) & (room >= header_least)
 
-    chosen = np.flatnonzero(keep)
-    network, transport, end, ip_header = network[chosen], transport[chosen], end[chosen], ip_header[chosen]
-    ip_bytes, protocol, is_tcp = ip_bytes[chosen], protocol[chosen], is_tcp[chosen]
+    kept = np.flatnonzero(keep)
+    chosen, transport, end, room = headers.record[kept], transport[kept], end[kept], room[kept]
+    ip_bytes, protocol, is_tcp = headers.ip_bytes[kept], headers.protocol[kept], is_tcp[kept]
     tcp_header = np.where(is_tcp, np.maximum((octets.u8(transport + 12) >> 4) * 4, 20), 8)
     flags = np.where(is_tcp, octets.u8(transport + 13), 0)
     return Seen(
@@ -199,17 +206,16 @@ def decode(records: PacketRecords) -> Seen:
         t_ns=t_ns[chosen],
         ip_bytes=ip_bytes,
         protocol=protocol,
-        source=octets.u32(network + 12),
-        destination=octets.u32(network + 16),
+        source=headers.source[kept],
+        destination=headers.destination[kept],
         source_port=octets.u16(transport),
         destination_port=octets.u16(transport + 2),
-        payload_bytes=np.maximum(ip_bytes - ip_header - tcp_header, 0),
+        payload_bytes=np.maximum(room - tcp_header, 0),
         seq=np.where(is_tcp, octets.u32(transport + 4), 0),
         ack=np.where(is_tcp, octets.u32(transport + 8), 0),
         flags=flags,
         window=np.where(is_tcp, octets.u16(transport + 14), 0),
         window_scale=_window_scales(content, transport + 20, np.minimum(transport + tcp_header, end), flags & SYN != 0),
-        unread_packets=len(t_ns) - len(chosen),
         is_truncated=records.is_truncated,
     )
 
@@ -230,17 +236,3 @@ def _window_scales(content: bytes, start: Ints, end: Ints, is_syn: Bools) -> Int
                 scales[index] = min(content[at + 2], 14)  # RFC 7323 §2.3: a larger shift counts as 14
             at += size
     return scales
-
-
-def annotated(records: PacketRecords, interface: str, comments: Mapping[int, str]) -> bytes:
-    """The file's bytes as pcapng: every record as it was, in its order, with the comments of the frames (counted from
-    1) that have one.
-    """
-    rows = zip(
-        records.t_ns.tolist(), records.start.tolist(), records.captured.tolist(), records.whole.tolist(), strict=True
-    )
-    frames = (
-        Frame(0, t_ns, records.content[start : start + captured], whole, comments.get(frame, ""))
-        for frame, (t_ns, start, captured, whole) in enumerate(rows, start=1)
-    )
-    return written([Interface(interface, records.link_type, records.snaplen)], frames)

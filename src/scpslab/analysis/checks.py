@@ -1,7 +1,5 @@
 """A scenario's checks against the rows of results.csv: which cells hold what was asked of them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +16,7 @@ from scpslab.analysis.table import read_results
 from scpslab.core import units
 from scpslab.core.choices import choice
 from scpslab.core.errors import ResultError, ScenarioError
+from scpslab.core.kinds import Registry
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.yaml_lines import read_value, text_of
 from scpslab.plan import Plan
@@ -101,18 +100,17 @@ def idle_recipes(path: Path, others: Iterable[str]) -> Iterator[str]:
 
 
 def _undeclared(plans: Collection[Plan]) -> Iterator[Problem]:
-    """Kinds whose measures fail where no record says anything, or give columns that they do not declare."""
-    for plan in shapes_of(plans):
+    """Kinds of the user's whose measures fail where no record says anything, or give columns that are not declared."""
+    for plan in shapes_of(plans) if Registry.folders else ():
         cell = RunCell(Path(os.devnull), plan, "completed", "", None)
         for family, workload in pairs_of(plan):
             known = [one.name for one in family.columns]
             try:
-                wrong = "gives " + ", ".join(
-                    name for name in family.measure(Subject(cell, workload)) if name not in known
-                )
+                strange = [name for name in family.measure(Subject(cell, workload)) if name not in known]
+                wrong = f"gives {', '.join(strange)}" if strange else ""
             except Exception as error:  # whatever somebody's code raises
                 wrong = f"raises {type(error).__name__}: {error}"
-            if wrong != "gives ":
+            if wrong:
                 at, found = plan.cell.heads.index(workload), f"{workload.kind}, whose metrics.py {wrong}"
                 expected = f"the columns that it declares ({', '.join(known)}), None where no record says them"
                 yield Problem(("workloads", at, "kind"), found, expected, "Correct its measure.")

@@ -5,8 +5,6 @@ Cells that met the same random errors and traffic (ADR 0011) are compared in pai
 together by Holm's method.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,11 +15,11 @@ from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, ef
 from scpslab.analysis.run import manifest_of, open_run
 from scpslab.analysis.statistics import Mean, ResultRow, by_columns, clopper_pearson, holm, mean_of, sum_of
 from scpslab.analysis.table import Results, summarise
-from scpslab.analysis.viewpoints import drawn
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ResultError, UsageError, some_of
 from scpslab.core.strict_json import Json, section
 from scpslab.plan import Plan
+from scpslab.plan.chances import chances, drawn
 from scpslab.runs import RunFolder
 
 SIGNIFICANT = 0.05
@@ -35,7 +33,7 @@ SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no ran
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
 # What names a cell, and what is drawn: no conditions that somebody chose.
 NAMES_OF_CELLS = ("id", "scenario", "axes", "repeat")
-SEEDS = ("kernel_seed", "seed", "seeds", "payload_seed", "rates_bps")
+SEEDS = ("kernel_seed", "seed", "seeds", "key_seed", "payload_seed", "rates_bps")
 
 Key = tuple[str, ...]
 Rows = tuple[list[ResultRow], list[ResultRow]]
@@ -97,14 +95,15 @@ class Pair:
 @dataclass(frozen=True)
 class Differing:
     """A setting that differs between two runs, at how many of their points, with the values at the first of these; None
-    where a plan does not have it.
+    where a plan does not have it. In JSON it has these names.
     """
 
-    sides: tuple[str, str]
+    first: str
+    second: str
     setting: str
-    first: str | None
-    second: str | None
     points: int
+    first_value: str | None
+    second_value: str | None
 
 
 @dataclass(frozen=True)
@@ -152,10 +151,8 @@ def compare_runs(runs: Sequence[Results], options: Options = DEFAULTS) -> Compar
         ResultError: two of them have no point in common.
     """
     if len(runs) < 2:
-        raise UsageError(
-            f"{runs[0].run_dir}: found one run and no --axis; expected another run, or an axis of this one. "
-            f"{_axes_of(runs[0])}"
-        )
+        expected = f"expected another run, or an axis of this one. {_axes_of(runs[0])}"
+        raise UsageError(f"{runs[0].run_dir}: found one run and no --axis; {expected}")
     shared = tuple(name for name in runs[0].axes if all(name in run.axes for run in runs))
     by = tuple(options.by) or shared
     asked = tuple(options.metrics)
@@ -196,16 +193,12 @@ def compare_axis(results: Results, axis: str, against: str | None = None, option
         )
     values = list(dict.fromkeys(row[axis] for row in results.rows))
     if len(values) < 2:
-        raise UsageError(
-            f"{results.run_dir}: --axis: found {axis} with the value {values[0]} only; expected at least two. "
-            f"{_axes_of(results)}"
-        )
+        expected = f"expected at least two. {_axes_of(results)}"
+        raise UsageError(f"{results.run_dir}: --axis: found {axis} with the value {values[0]} only; {expected}")
     if against is not None:
         if against not in values:
-            raise UsageError(
-                f'{results.run_dir}: --against: found "{against}"; expected a value of {axis}: {", ".join(values)}. '
-                "Choose one of these."
-            )
+            expected = f"expected a value of {axis}: {', '.join(values)}. Choose one of these."
+            raise UsageError(f'{results.run_dir}: --against: found "{against}"; {expected}')
         values = [against, *(value for value in values if value != against)]
     others = tuple(name for name in results.axes if name != axis and not _is_decided(name, axis, results.rows))
     by = tuple(options.by) or others
@@ -246,10 +239,9 @@ def _compare(
     contrasts = _contrasts(range(len(sides)), all_pairs=options.all_pairs)
     for one, other in contrasts:
         if not any(key in tables[one] and key in tables[other] for key in keys):
-            raise ResultError(
-                f"{sides[one].name}, {sides[other].name}: found no point of {', '.join(by) or 'the sweep'} in "
-                "common; expected one. Choose axes with --by."
-            )
+            found = f"found no point of {', '.join(by) or 'the sweep'} in common"
+            advice = "Choose axes with --by."
+            raise ResultError(f"{sides[one].name}, {sides[other].name}: {found}; expected one. {advice}")
     for key in keys:
         for one, other in contrasts:
             if key not in tables[one] or key not in tables[other]:
@@ -299,7 +291,11 @@ def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tupl
     if any(found is None for part in draws for found in part):
         return rows, Pairing(is_paired=False, why="the cells are not there, so nothing says which errors they met")
     if not any(found for part in draws for found in part):
-        return rows, Pairing(is_paired=False, why=NOTHING_DRAWN)
+        # Of one cell only its plan says whether another repeat would be the same.
+        single = (side.plans[part[0]["cell"]] for side, part in zip(sides, rows, strict=True) if len(part) == 1)
+        meanwhile = tuple(dict.fromkeys(name for plan in single for name in chances(plan)))
+        why = f"one cell says nothing of {some_of(meanwhile)}, which may draw" if meanwhile else NOTHING_DRAWN
+        return rows, Pairing(is_paired=False, why=why)
     if any(len(index) < len(part) for index, part in zip(indexed, rows, strict=True)):
         return rows, Pairing(is_paired=False, why="several cells of a side have the same repeat")
     common = [key for key in indexed[0] if key in indexed[1]]
@@ -364,7 +360,7 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
     one, other = (manifest_of(run.run_dir) for run in runs)
     for name in MANIFEST_KEYS:
         if getattr(one, name) != getattr(other, name):
-            yield Differing(names, name, str(getattr(one, name)), str(getattr(other, name)), 0)
+            yield Differing(*names, name, 0, str(getattr(one, name)), str(getattr(other, name)))
     tables = [by_columns(side.rows, by) for side in sides]
     settings: dict[str, list[tuple[str | None, str | None]]] = {}
     for key in (key for key in tables[0] if key in tables[1]):
@@ -373,7 +369,7 @@ def _conditions(sides: tuple[Side, Side], runs: tuple[Results, Results], by: Seq
             for setting, values in _differences(first, second):
                 settings.setdefault(setting, []).append(values)
     for setting, found in settings.items():
-        yield Differing(names, setting, *found[0], points=len(found))
+        yield Differing(*names, setting, len(found), *found[0])
 
 
 def _names(runs: Sequence[Results]) -> tuple[str, ...]:
@@ -400,7 +396,7 @@ def _differences(first: Plan, second: Plan) -> Iterator[tuple[str, tuple[str | N
 
 
 def _of_plan(plan: Plan) -> Iterator[tuple[str, str]]:
-    written = plans.write(plan)
+    written = plans.write(plan.as_planned)
     for name, part in (section(written, "network") | section(written, "cell")).items():
         if name not in (*NAMES_OF_CELLS, *SEEDS):
             yield from _settings(name, part)

@@ -1,9 +1,8 @@
 """A comparison as a table for a person, as CSV and as JSON, and what a reader needs to know beside the numbers."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from itertools import groupby
 
 from scpslab.analysis.compare import RATIO_DIGITS, SIGNIFICANT, Comparison, Differing, Key, Pair
@@ -51,17 +50,7 @@ def report(comparison: Comparison) -> Report:
             {"axes": dict(zip(comparison.by, pair.key, strict=True)), **values}
             for pair, values in zip(comparison.pairs, fields, strict=True)
         ],
-        "conditions": [
-            {
-                "first": item.sides[0],
-                "second": item.sides[1],
-                "setting": item.setting,
-                "points": item.points,
-                "first_value": item.first,
-                "second_value": item.second,
-            }
-            for item in comparison.conditions
-        ],
+        "conditions": [asdict(item) for item in comparison.conditions],
         "notes": notes,
     }
     records: list[Sequence[object]] = [[*comparison.by, *(fields[0] if fields else ())]]
@@ -82,12 +71,9 @@ def _notes(comparison: Comparison) -> list[str]:
     """What a reader must know beside the numbers."""
     certain = sum(pair.is_certain for pair in comparison.pairs)
     tested = sum(pair.effect.p is not None for pair in comparison.pairs)
-    certainty = (
-        f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction for "
-        f"{_counted(tested, 'comparison')}"
-    )
+    certainty = f"{certain} of {tested} differences are certain: p below {SIGNIFICANT} after Holm's correction"
     notes = [
-        f"{certainty}. {TESTS[comparison.options.test]}.",
+        f"{certainty} for {_counted(tested, 'comparison')}. {TESTS[comparison.options.test]}.",
         *_pairings(comparison),
         *_too_few(comparison, tested),
         *_missing(comparison),
@@ -96,11 +82,8 @@ def _notes(comparison: Comparison) -> list[str]:
         notes.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
     notes += of_mixture(comparison.pooled)
     notes += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
-    notes += [
-        f"not in every run: {', '.join(names)} of {name}"
-        for name, names in comparison.metrics_left_out.items()
-        if names
-    ]
+    left_out = ((name, names) for name, names in comparison.metrics_left_out.items() if names)
+    notes += [f"not in every run: {', '.join(names)} of {name}" for name, names in left_out]
     return notes + list(_conditions(comparison.conditions))
 
 
@@ -175,11 +158,8 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     missing: dict[tuple[str, str], list[Key]] = {}
     for pair in comparison.pairs:
         # In pairs both sides are empty when one of them is: the side cannot be told.
-        names = (
-            [" or ".join(pair.sides)]
-            if pair.pairing.is_paired
-            else [name for name, part in zip(pair.sides, (pair.first, pair.second), strict=True) if not part.n]
-        )
+        empty = [name for name, part in zip(pair.sides, (pair.first, pair.second), strict=True) if not part.n]
+        names = [" or ".join(pair.sides)] if pair.pairing.is_paired else empty
         for name in names if 0 in (pair.first.n, pair.second.n) else ():
             missing.setdefault((pair.metric, name), []).append(pair.key)
     for (metric, name), keys in missing.items():
@@ -187,12 +167,12 @@ def _missing(comparison: Comparison) -> Iterator[str]:
 
 
 def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
-    for sides, group in groupby(conditions, key=lambda item: item.sides):
+    for (first, second), group in groupby(conditions, key=lambda item: (item.first, item.second)):
         items = list(group)
-        yield f"conditions that differ between {sides[0]} and {sides[1]}:"
+        yield f"conditions that differ between {first} and {second}:"
         for item in items[:MOST_SETTINGS]:
             where = f" (at {item.points} points)" if item.points else ""
-            yield f"  {item.setting}: {_short(item.first)} -> {_short(item.second)}{where}"
+            yield f"  {item.setting}: {_short(item.first_value)} -> {_short(item.second_value)}{where}"
         if len(items) > MOST_SETTINGS:
             yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
 

@@ -9,8 +9,6 @@ Estimates are Hodges and Lehmann's, their intervals those of the same tests. Sou
 1947; Hodges & Lehmann 1963. Larger samples than MOST_PAIRS or MOST_VALUES take the normal approximation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -113,7 +111,7 @@ def _means_of_pairs(first: Sequence[float], second: Sequence[float]) -> Effect:
 
 def _means_of_groups(first: Sequence[float], second: Sequence[float]) -> Effect:
     a, b = statistics.mean_of(first), statistics.mean_of(second)
-    p = statistics.difference_p(first, second)
+    p = statistics.difference_p(a, b)
     least = None if p is None else 0.0
     if p == 0 and a.sd == 0 == b.sd:
         # No spread on either side: Welch's t would be infinite. Of all divisions into two such groups, two are as far
@@ -157,9 +155,8 @@ def rank_sum_p(first: Sequence[float], second: Sequence[float]) -> float:
     total, mean = sum(ranks[len(first) :]), sum(ranks) / len(ranks)
     if len(ranks) > MOST_VALUES:
         spread = sum((rank - mean) ** 2 for rank in ranks)
-        return _normal_p(
-            total - len(second) * mean, len(first) * len(second) * spread / (len(ranks) * (len(ranks) - 1))
-        )
+        variance = len(first) * len(second) * spread / (len(ranks) * (len(ranks) - 1))
+        return _normal_p(total - len(second) * mean, variance)
     return _two_sided(_sums_of_groups(tuple(sorted(ranks)), len(second)), total)
 
 

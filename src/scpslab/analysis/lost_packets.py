@@ -63,9 +63,8 @@ class _Frames:
             notes.append(cut_short(path))
         headers, seen = pcap.read_ip_headers(records), pcap.decode(records)
         ends = np.zeros((len(headers.record), 3), np.int64)
-        ends[np.searchsorted(headers.record, seen.frame - 1)] = np.stack(
-            [seen.source_port, seen.destination_port, seen.seq], axis=1
-        )
+        of_transport = [seen.source_port, seen.destination_port, seen.seq]
+        ends[np.searchsorted(headers.record, seen.frame - 1)] = np.stack(of_transport, axis=1)
         alike = (headers.protocol, headers.source, headers.destination, headers.id_, headers.ip_bytes, *ends.T)
         t_ns = records.t_ns[headers.record] - (cell.epoch_realtime_ns or 0)
         return cls(name, headers.record + 1, t_ns, np.stack(alike, axis=1))
@@ -160,10 +159,8 @@ def report(*found: Losses) -> Report:
 
 
 def _of_cell(losses: Losses) -> Report:
-    columns = [
-        *map(Column, ("time (s)", "cause", "place", "packet")),
-        *numbers("seq", "bytes", "frame", "repaired (s)"),
-    ]
+    texts = map(Column, ("time (s)", "cause", "place", "packet"))
+    columns = [*texts, *numbers("seq", "bytes", "frame", "repaired (s)")]
     document = {
         "format": FORMAT,
         "run": losses.run,
@@ -180,27 +177,6 @@ def _row(lost: Lost) -> Row:
     repaired = lost.repair if lost.repaired_s is None else f"{lost.repaired_s:.6f}"
     cells = [f"{lost.t_s:.6f}", lost.cause, _place(lost), _packet(lost), _number(lost.seq), _number(lost.payload_bytes)]
     return Row([*cells, f"{lost.capture}:{lost.frame}" if lost.frame else NOTHING, repaired])
-
-
-def captures_with_losses(losses: Losses) -> list[str]:
-    """The captures in which lost packets were identified, that with the most of them first."""
-    names = [lost.capture for lost in losses.lost if lost.capture]
-    return sorted(set(names), key=lambda name: (-names.count(name), name))
-
-
-def comments(lost: Sequence[Lost], capture: str) -> dict[int, str]:
-    """The comment of each frame of a capture that was lost, or that repaired a loss."""
-    texts: dict[int, list[str]] = {}
-    for item in lost:
-        if item.capture != capture or item.frame is None:
-            continue
-        end: str = "never sent again" if item.repair == "never" else item.repair
-        if item.repaired_frame is not None:
-            end = f"sent again in frame {item.repaired_frame}"
-            texts.setdefault(item.repaired_frame, []).append(f"repairs frame {item.frame}")
-        at = f"{item.cause}, {_place(item)}, at {item.t_s:.6f} s"
-        texts.setdefault(item.frame, []).append(f"lost: {at}; {end}")
-    return {frame: "; ".join(parts) for frame, parts in texts.items()}
 
 
 def _place(lost: Lost) -> str:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import harmless
 from scpslab.core.names import is_formula
 
 if TYPE_CHECKING:
@@ -107,12 +107,7 @@ def pages(templates: Path) -> Environment:
 
     loader = FileSystemLoader([templates, Path(__file__).parent])
     return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_shown
     )
 
 

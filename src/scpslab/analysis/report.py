@@ -5,25 +5,22 @@ contradictions, and the method. `render` has report.html.j2 make a page of it: s
 it has no scripts and fetches nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import math
 import re
 import shlex
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
 from markupsafe import Markup
 
 from scpslab.analysis.claims import QUESTIONS, Evidence, Outcome, Verdict, evaluate, load_all, load_beside, scoreboard
-from scpslab.analysis.claims.evaluate import CheckFinding, CheckResult
-from scpslab.analysis.claims.evidence import scenario_of
 from scpslab.analysis.claims.load import load_contradictions
+from scpslab.analysis.claims.measured import scenario_of
 from scpslab.analysis.claims.model import Contradiction, Era
+from scpslab.analysis.claims.scoreboard import CheckFinding, CheckResult
 from scpslab.analysis.compare import Options, compare_axis
 from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, narrow, words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
@@ -31,13 +28,14 @@ from scpslab.analysis.figures.plots.points import UNITS
 from scpslab.analysis.figures.recipe import CellRecipe, Recipe
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
+from scpslab.analysis.run import resolved_fields
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
 from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
-from scpslab.core.contents import content_of, sha256_of
+from scpslab.core.contents import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
 from scpslab.core.scratch import replace_text
-from scpslab.runs import AGAIN, CampaignFolder, RunFolder, is_campaign, runs_of
+from scpslab.runs import CampaignFolder, RunFolder, is_campaign, runs_of
 from scpslab.runs.run import REPORT, Campaign, Manifest
 
 LARGEST_SVG_BYTES = 150_000
@@ -227,9 +225,8 @@ class Content:
 
     def picture_of(self, verdict: Verdict) -> Picture | None:
         """The figure that shows a claim, if a run of the report has drawn it."""
-        return next(
-            (picture for run in self.runs for picture in run.pictures if picture.name == verdict.claim.figure), None
-        )
+        pictures = (picture for run in self.runs for picture in run.pictures)
+        return next((picture for picture in pictures if picture.name == verdict.claim.figure), None)
 
 
 def gather(folder: Path, warn: Warn = refuse) -> Content:
@@ -312,7 +309,7 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: b
     results = read_results(folder)
     run, summary = RunFolder(folder), summarise(results)
     manifest = run.manifest()
-    resolved = _yaml(run.resolved)
+    resolved = resolved_fields(run.resolved)
     scenario = results.rows[0]["scenario"] if results.rows else folder.name
     return RunPart(
         folder,
@@ -355,9 +352,8 @@ def _mean(mean: Mean, metric: str, says: str) -> KeyNumber:
     spread = "with its 95 % interval" if "±" in with_interval(mean) else "least to greatest in brackets"
     if not mean.ci95_half:
         spread = "all the same" if mean.n > 1 else "so without an interval"
-    return KeyNumber(
-        f"{with_interval(mean)} {unit}", f"{says}. {mean.n} {'cell' if mean.n == 1 else 'cells'}, {spread}."
-    )
+    cells = "cell" if mean.n == 1 else "cells"
+    return KeyNumber(f"{with_interval(mean)} {unit}", f"{says}. {mean.n} {cells}, {spread}.")
 
 
 def _named(metric: str) -> str:
@@ -415,15 +411,6 @@ def _bare(results: Results, column: str) -> str:
 def _value(axis: str, value: str) -> str:
     """A value of an axis in a sentence: a name says itself what it is."""
     return value if value[:1].isalpha() else f"{axis} {value}"
-
-
-def _yaml(path: Path) -> Mapping[str, object]:
-    try:
-        fields = yaml.safe_load(content_of(path).decode()) if path.is_file() else {}
-    except (OSError, yaml.YAMLError, ValueError, RecursionError) as error:
-        problem = " ".join(str(error).split())[:200]
-        raise ResultError(f"{path}: {problem}; expected the scenario that was run. {AGAIN}") from error
-    return fields if isinstance(fields, dict) else {}
 
 
 def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tuple[Picture, ...]:

@@ -2,40 +2,54 @@
 
 What is missing or cannot be read is a ResultError that names the file; a cell without status.json did not end and
 counts as failed.
+
+At the end is from where an experiment is looked at: the capture that sees all packets of a host, the hop that its
+throughput is compared with.
 """
 
-from __future__ import annotations
-
+import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scpslab import plan as plans
 from scpslab.analysis.capture import read_packets
-from scpslab.analysis.viewpoints import capture_near
 from scpslab.core import own_kinds
+from scpslab.core.addresses import ip_of
 from scpslab.core.contents import LARGEST_RECORDS, content_of
-from scpslab.core.errors import ResultError
+from scpslab.core.errors import ResultError, ScenarioError
 from scpslab.core.kinds import Registry
+from scpslab.core.problems import UnfitError
 from scpslab.core.strict_json import JsonObject
+from scpslab.documents.yaml_lines import Form, read_yaml
 from scpslab.measure.connections import Connection, Floats, Seen, split_connections
 from scpslab.measure.packets import read
 from scpslab.measure.record import Record
 from scpslab.measure.states import States
 from scpslab.measure.states import read as read_states
 from scpslab.plan import Plan, PlanError
+from scpslab.plan.cell import stretches_of
+from scpslab.plan.events import LinkStep
+from scpslab.plan.flows import is_rerouted, ways
+from scpslab.plan.links import FOR_EVER_NS, Direction
+from scpslab.plan.nodes import Switch
+from scpslab.plan.paths import Hop, slowest
+from scpslab.plan.probes import Observer
+from scpslab.plan.profiles import Profile
+from scpslab.plan.serial_links import SerialDirection
 from scpslab.plan.workloads import Traffic
 from scpslab.runs import AGAIN, CampaignFolder, CellFiles, RunFolder, is_campaign
-from scpslab.runs.cell import check_format, json_object
-from scpslab.runs.run import Manifest
+from scpslab.runs.run import VECTORS, Manifest, check_format, json_object
 
 T = TypeVar("T")
 # A cell that is there counts as finished, whatever its files say.
 AFRESH = f"Remove the folder of the cell. {AGAIN}"
+RESOLVED_FORM = Form("the resolved scenario's", "kind and title", "docs/results.md")
 
 
 class Transfer(Traffic):
@@ -65,11 +79,8 @@ class View:
 
     def connection(self, workload: Transfer) -> Connection | None:
         """The TCP connection to the port of `workload` (the one with the most payload); None when it is not there."""
-        mine = [
-            connection
-            for connection in self.connections
-            if (connection.server_ip, connection.server_port) == (workload.to_ip, workload.port)
-        ]
+        end = (workload.to_ip, workload.port)
+        mine = [one for one in self.connections if (one.server_ip, one.server_port) == end]
         return max(mine, key=lambda connection: int(connection.payload_bytes.sum()), default=None)
 
 
@@ -96,19 +107,30 @@ class RunCell:
         """The cell's name, such as "stack=fy97-reno,ber=1e-06,r1"."""
         return self.plan.cell.id
 
+    def table(self, profile: Profile) -> str | None:
+        """The table of a profile, which is in the plan or among the files of the run; None where it is not there."""
+        if profile.table is not None or profile.sha256 is None:
+            return profile.table
+        try:
+            content = content_of(self.folder.parent.parent / VECTORS / profile.sha256)
+        except OSError:
+            return None
+        is_it = hashlib.sha256(content).hexdigest() == profile.sha256
+        return content.decode("utf-8", "replace") if is_it else None
+
     def records(self, name: str) -> list[JsonObject]:
         """The lines of records/<name>.jsonl; none when there is no such file.
 
         Raises:
             ResultError: a line is not a JSON object (a last line cut short is left out).
         """
-        path = CellFiles(self.folder).record(name)
+        path, expected = CellFiles(self.folder).record(name), f"expected one JSON object a line. {AFRESH}"
         if not path.is_file():
             return []
         try:
             lines = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace").split("\n")
         except OSError as error:
-            raise ResultError(f"{path}: found {error.strerror}; expected one JSON object a line. {AFRESH}") from error
+            raise ResultError(f"{path}: found {error.strerror}; {expected}") from error
         records: list[JsonObject] = []
         for number, line in enumerate(lines, start=1):
             if not line.strip():
@@ -119,13 +141,9 @@ class RunCell:
                 if number == len(lines):
                     # No line feed at the end: the writer was ended in the middle of this line.
                     break
-                raise ResultError(
-                    f"{path}:{number}: found no JSON ({error}); expected one JSON object a line. {AFRESH}"
-                ) from error
+                raise ResultError(f"{path}:{number}: found no JSON ({error}); {expected}") from error
             if not isinstance(fields, dict):
-                raise ResultError(
-                    f"{path}:{number}: found {type(fields).__name__}; expected one JSON object a line. {AFRESH}"
-                )
+                raise ResultError(f"{path}:{number}: found {type(fields).__name__}; {expected}")
             records.append(fields)
         return records
 
@@ -140,8 +158,19 @@ class RunCell:
 
     @property
     def states(self) -> tuple[States, ...]:
-        """The kernel's state of each connection of TCP; none where that was not recorded."""
-        return self._once("states", lambda: read_states(CellFiles(self.folder).states))
+        """The state of each connection of TCP and SCPS-TP; none where that was not recorded."""
+        return self._once("states", self._read_states)
+
+    @property
+    def senders(self) -> tuple[States, ...]:
+        """The states of connections over links: that of a program with the gateway of its own host is none."""
+        inside = {ip for ip, *_ in self.plan.cell.own_addresses(self.plan.network)}
+        return tuple(one for one in self.states if one.lost is None or ip_of(one.local) not in inside)
+
+    def _read_states(self) -> tuple[States, ...]:
+        files = CellFiles(self.folder)
+        of_gateways = (read_states(files.gateway_states(one.name), one.node) for one in self.plan.cell.services)
+        return tuple(chain(*map(read_states, files.states), *of_gateways))
 
     @property
     def record(self) -> Record | None:
@@ -174,7 +203,10 @@ class RunCell:
         return found
 
     def _read_record(self) -> Record | None:
-        return Record(read(self.packets_file), self.plan.network) if self.packets_file.is_file() else None
+        if not self.packets_file.is_file():
+            return None
+        programs = {ip: node for ip, node, _ in self.plan.cell.own_addresses(self.plan.network)}
+        return Record(read(self.packets_file), self.plan.network, programs)
 
     def _read_capture(self, probe: str) -> View | None:
         path = self.capture_file(probe)
@@ -233,19 +265,14 @@ def cell_folders(folder: Path) -> list[Path]:
     Raises:
         ResultError: no run, or one without cells.
     """
-    if not folder.is_dir():
-        raise ResultError(f"{folder}: found no such folder; expected a run folder.")
     if is_campaign(folder):
         runs = ", ".join(run.path.name for run in CampaignFolder(folder).runs())
-        raise ResultError(
-            f"{folder}: found a campaign; expected one of its runs: {runs}. Choose one of these; "
-            "claims and report take campaigns too."
-        )
+        advice = "Choose one of these; claims and report take campaigns too."
+        raise ResultError(f"{folder}: found a campaign; expected one of its runs: {runs}. {advice}")
     run = RunFolder(folder)
     # A run that has none, or one of a newer program, is none to read.
     run.manifest()
-    cells = run.planned_cells()
-    if not cells:
+    if not (cells := run.planned_cells()):
         raise ResultError(f"{run.cells}: found no cell with a plan.json; expected at least one. {AGAIN}")
     return [cell.path for cell in cells]
 
@@ -295,3 +322,108 @@ def natural(text: str) -> tuple[tuple[int, float, str], ...]:
     """Sort key of a text in which numbers (also 1e-06) stand in the order of their size."""
     parts = re.split(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
     return tuple((1, float(part), "") if index % 2 else (0, 0.0, part) for index, part in enumerate(parts) if part)
+
+
+def resolved_fields(path: Path) -> Mapping[str, object]:
+    """The scenario that was run, as its folder says it; nothing where it does not.
+
+    Raises:
+        ResultError: the file cannot be read by the rules of a person's file, which know no aliases.
+    """
+    try:
+        return read_yaml(path, RESOLVED_FORM)[0] if path.is_file() else {}
+    except ScenarioError as error:
+        raise ResultError(f"{error} {AGAIN}") from error
+
+
+def bottleneck(plan: Plan, workload: Traffic) -> Hop | None:
+    """The slowest hop on a workload's way; None when none of its hops is limited, or routes change."""
+    return None if is_rerouted(plan) else slowest(ways(plan, workload)[0])
+
+
+# From a profile to its table; None where that is not at hand.
+Tables = Callable[[Profile], str | None]
+
+
+def rates_of(
+    plan: Plan, link: str, direction: Direction | SerialDirection, tables: Tables | None = None
+) -> tuple[tuple[int, int], ...]:
+    """A direction's rates: until when each holds (ns since the epoch), and bit/s (of a serial link baud). None of it is
+    known of a direction without a rate, where a profile has delivery opportunities, and without its table.
+    """
+    impairment = plan.cell.impairment(link, direction.name)
+    profile = impairment.profile if impairment else None
+    if direction.rate_bps is None:
+        return ()
+    if profile is not None and profile.paces and isinstance(direction, Direction):
+        text = tables(profile) if tables else profile.table
+        return () if text is None else _of_table(text, profile, direction)
+    changed = stretches_of(plan.cell, link, direction) if isinstance(direction, Direction) else ()
+    return changed or ((FOR_EVER_NS, direction.rate_bps),)
+
+
+def _of_table(text: str, profile: Profile, direction: Direction) -> tuple[tuple[int, int], ...]:
+    from scpslab.scenario.profiles.planning import of_text, pairs_of  # noqa: PLC0415  # few cells have one
+
+    try:
+        said = pairs_of(of_text(text, "profile", profile.repeat_ns), direction, profile)
+    except UnfitError:
+        return ()
+    return tuple(said[".rates"]) if not said[".chances"] else ()
+
+
+def steady_bps(plan: Plan, hop: Hop | None) -> int | None:
+    """A hop's rate where it is known and stays what it is."""
+    rates = rates_of(plan, hop.link.name, hop.direction) if hop else ()
+    return rates[0][1] if len(rates) == 1 else None
+
+
+def bottleneck_bps(
+    plan: Plan, workload: Traffic, span_s: tuple[float, float] | None = None, tables: Tables | None = None
+) -> float | None:
+    """The rate of the slowest hop on a workload's way; None when none is limited, or one is not known.
+
+    Where events or profiles change rates, it is the least mean rate of a hop over a span of time at the receiving host
+    (seconds since the epoch); None when the span is not known.
+    """
+    way = ways(plan, workload)[0] if not is_rerouted(plan) else []
+    limited = [place for place, hop in enumerate(way) if hop.direction.rate_bps is not None]
+    rates = {place: rates_of(plan, way[place].link.name, way[place].direction, tables) for place in limited}
+    if not rates or not all(rates.values()):
+        return None
+    if all(len(mine) == 1 for mine in rates.values()):
+        return min(mine[0][1] for mine in rates.values())
+    if span_s is None or span_s[1] <= span_s[0]:
+        return None
+    means: list[float] = []
+    for place, mine in rates.items():
+        later_ns = sum(after.delay_ns for after in way[place:])
+        begins, end = from_ns, to_ns = [t_s * 1e9 - later_ns for t_s in span_s]
+        carried = 0.0
+        for until_ns, rate_bps in mine:
+            end = min(max(until_ns, from_ns), to_ns)
+            carried, begins = carried + rate_bps * (end - begins), end
+        means.append(carried / (to_ns - from_ns))
+    return min(means)
+
+
+def has_one_delay(plan: Plan, workload: Traffic) -> bool:
+    """Whether every packet of a workload's data is under way for as long as the others."""
+    steps = (step for step in plan.cell.events if isinstance(step, LinkStep) and step.change == "delay")
+    moved = {(step.link, one) for step in steps for one in step.directions}
+    for hop in ways(plan, workload)[0]:
+        own, impairment = hop.direction, plan.cell.impairment(*hop.place)
+        if (isinstance(own, Direction) and (own.jitter_ns or own.delay_table is not None)) or hop.place in moved:
+            return False
+        if impairment and (impairment.late or (impairment.profile and "delay" in impairment.profile.columns)):
+            return False
+    return True
+
+
+def capture_near(plan: Plan, node: str) -> Observer | None:
+    """The capture that sees all packets of a host: on the host itself, or on the monitor of its switch."""
+    mirrors = {switch.name: switch.mirror_to for switch in plan.network.nodes if isinstance(switch, Switch)}
+    directions = (direction for link in plan.network.links for direction in link.directions)
+    monitors = [mirrors.get(direction.to) for direction in directions if direction.from_ == node]
+    whole = [probe for probe in plan.cell.probes if probe.captures_all]
+    return next((probe for place in (node, *monitors) for probe in whole if probe.captured_node == place), None)

@@ -5,8 +5,6 @@ at once are corrected by Holm's method. Sources: Student 1908; Clopper & Pearson
 Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 (apparatus M-09).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +30,7 @@ class ResultRow(dict[str, str]):
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         super().__init__(texts)
-        self.numbers = {column: number for column, text in texts.items() if (number := _finite(text)) is not None}
+        self.numbers = {column: number for column, text in texts.items() if (number := finite(text)) is not None}
 
     @property
     def has_completed(self) -> bool:
@@ -44,9 +42,9 @@ class ResultRow(dict[str, str]):
 class Mean:
     """Mean of n values with the half width of its 95 % Student-t interval (n - 1 degrees of freedom).
 
-    `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread. All None
-    for n = 0. `least`, `most` and `median` are those of the values, None where these are not known; `ceiling` is what
-    no value can be above.
+    `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread, unless no
+    chance is in it. All None for n = 0. `least`, `most` and `median` are those of the values, None where these are not
+    known; `ceiling` is what no value can be above.
     """
 
     n: int
@@ -110,12 +108,14 @@ class Estimate:
     high: float | None
 
 
-def mean_of(values: Sequence[float], ceiling: float = math.inf) -> Mean:
-    """Mean, standard deviation and interval of independent values, none of which can be above `ceiling`."""
+def mean_of(values: Sequence[float], ceiling: float = math.inf, *, is_exact: bool = False) -> Mean:
+    """Mean, standard deviation and interval of independent values, none of which can be above `ceiling`. `is_exact`: no
+    chance is in them, so that one value says all.
+    """
     n = len(values)
     if n == 0:
         return Mean(0, None, None, None)
-    if n == 1:
+    if n == 1 and not is_exact:
         return Mean(1, float(values[0]), None, None, values[0], values[0], values[0])
     if min(values) == max(values):
         # A deterministic cell repeated: the sum below would leave a rounding error that looks like spread.
@@ -214,13 +214,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def difference_p(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Welch's two-sided p; without any spread 0 or 1 as the values differ or not; None with one value on a side that
-    has to show its spread.
+def difference_p(a: Mean, b: Mean) -> float | None:
+    """Welch's two-sided p; without any spread 0 or 1 as the means differ or not; None with one value on a side that has
+    to show its spread.
     """
-    a, b = mean_of(first), mean_of(second)
     spread = _spread([_share(a), _share(b)])
-    if a.n < 2 or b.n < 2 or spread is None:
+    if spread is None:
         return None
     variance, degrees_of_freedom = spread
     if variance == 0:
@@ -290,11 +289,11 @@ def _beta_share(a: int, b: int, x: float) -> float:
 @cache
 def _chi_square_quantile(degrees_of_freedom: int, tail: float) -> float:
     """The value that a chi-square number is beyond with the probability `tail`."""
-    return _where(
-        lambda x: float(_special().gammainc(degrees_of_freedom / 2, x / 2, _special().inf, regularized=True)) - tail,
-        0.0,
-        16.0,
-    )
+
+    def share_beyond(x: float) -> float:
+        return float(_special().gammainc(degrees_of_freedom / 2, x / 2, _special().inf, regularized=True))
+
+    return _where(lambda x: share_beyond(x) - tail, 0.0, 16.0)
 
 
 def _where(function: Callable[[float], float], low: float, high: float) -> float:
@@ -328,7 +327,8 @@ def _spread(shares: Sequence[tuple[float | None, int]]) -> tuple[float, float] |
     if len(known) < len(shares):
         return None
     variance = math.fsum(share for share, _ in known)
-    return variance, variance**2 / math.fsum(share**2 / degrees for share, degrees in known) if variance else math.inf
+    weights = math.fsum(share**2 / degrees for share, degrees in known if share)
+    return variance, variance**2 / weights if variance else math.inf
 
 
 def by_columns(rows: Iterable[ResultRow], by: Sequence[str]) -> dict[tuple[str, ...], list[ResultRow]]:
@@ -377,7 +377,8 @@ def other_ends(groups: Sequence[Group]) -> list[str]:
     return [name for name in OTHER_ENDS if any(getattr(group, name) for group in groups)]
 
 
-def _finite(text: str) -> float | None:
+def finite(text: str) -> float | None:
+    """The number that a text is; None for another text, and for what is not finite."""
     try:
         value = float(text)
     except ValueError:

@@ -1,7 +1,5 @@
 """The table of a run: results.csv grouped by axes, means with 95 % intervals, on the terminal or as csv or json."""
 
-from __future__ import annotations
-
 import csv
 import difflib
 import io
@@ -14,22 +12,27 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, collect, columns_by_workload
-from scpslab.analysis.metrics.families import families
+from scpslab.analysis.collect import AFTER_AXES, BEFORE_AXES, Rows, collect, columns_by_workload
+from scpslab.analysis.metrics.data_flows import families
 from scpslab.analysis.output import NOTHING, Column, Document, Report, Row, nine_digits, numbers
-from scpslab.analysis.rows import Rows
-from scpslab.analysis.run import natural, open_cell
-from scpslab.analysis.statistics import ENOUGH, OTHER_ENDS, Group, Mean, ResultRow, by_columns, group_rows, other_ends
-from scpslab.analysis.viewpoints import drawn
-from scpslab.core.contents import LARGEST_RECORDS, content_of
-from scpslab.core.errors import ResultError, ScenarioError, UsageError
-from scpslab.core.harmless import harmless
-from scpslab.core.problems import UnfitError
+from scpslab.analysis.run import natural, open_cell, resolved_fields
+from scpslab.analysis.statistics import (
+    ENOUGH,
+    OTHER_ENDS,
+    Group,
+    Mean,
+    ResultRow,
+    by_columns,
+    finite,
+    group_rows,
+    other_ends,
+)
+from scpslab.core.contents import LARGEST_RESULTS, content_of
+from scpslab.core.errors import ResultError, UsageError, harmless
 from scpslab.core.strict_json import items, section, text
-from scpslab.documents.quantities import value_text
-from scpslab.documents.yaml_lines import read_value, text_of
+from scpslab.documents.yaml_lines import value_text
 from scpslab.runs import RunFolder
-from scpslab.runs.cell import json_object
+from scpslab.runs.run import json_object
 from scpslab.runs.store import own_store
 
 FORMAT = 1
@@ -118,10 +121,12 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         ResultError: no run, or a results.csv that is no table of this program.
     """
     path = RunFolder(run_dir).results
+    if RunFolder(run_dir).manifest_file.is_file() and (lost := RunFolder(run_dir).lost_cells()):
+        warn(lost)
     if rebuild or _is_stale(run_dir):
         collect(run_dir, warn, partial(Rows(own_store()).row, anew=rebuild))
     try:
-        content = content_of(path, LARGEST_RECORDS).decode("utf-8", "replace")
+        content = content_of(path, LARGEST_RESULTS).decode("utf-8", "replace")
         reader = csv.DictReader(io.StringIO(content, newline=""))
         reader.fieldnames = columns = tuple(map(harmless, reader.fieldnames or ()))
         rows = tuple(ResultRow({name: harmless(row.get(name) or "") for name in columns}) for row in reader)
@@ -144,7 +149,9 @@ def read_results(run_dir: Path, *, rebuild: bool = False, warn: Callable[[str], 
         if name in metrics and name not in owned.get(place, ()):
             owned[place] = (*owned.get(place, ()), name)
     named = [_named(row, owned, of_cells.get(row["cell"], {})) for row in rows]
-    scenario = _scenario(RunFolder(run_dir))
+    scenario: Mapping[str, Any] = {}
+    with suppress(ResultError):
+        scenario = resolved_fields(RunFolder(run_dir).resolved)
     asked = scenario.get("metric") or (FOR_USERS if has_gateways else None)
     first = asked if isinstance(asked, str) else None
     return Results(run_dir, columns, axes, metrics, _in_order(scenario.get("sweep"), axes, named), owned, first)
@@ -170,21 +177,7 @@ def _place_of(values: dict[str | float, int], text: str) -> tuple[Any, ...]:
 
 
 def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
-
-
-def _scenario(run: RunFolder) -> Mapping[str, Any]:
-    """The scenario that was run; empty where none can be read."""
-    if not run.resolved.is_file():
-        return {}
-    try:
-        fields = read_value(text_of(run.resolved, "the scenario that was run"))
-    except (ScenarioError, UnfitError):
-        return {}
-    return fields if isinstance(fields, dict) else {}
+    return text if (number := finite(text)) is None else number
 
 
 def _places_of(sweep: object) -> dict[str, dict[str | float, int]]:
@@ -251,12 +244,11 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
 
 
 def _are_one_cell(results: Results, rows: Sequence[ResultRow]) -> bool:
-    """Whether completed cells are repeats in which nothing is drawn, and that are the same to the last digit."""
+    """Whether completed cells are repeats with one seed, as those are in which nothing is drawn, and the same to the
+    last digit.
+    """
     done = [row for row in rows if row.has_completed]
-    if len(done) < 2 or len({tuple(map(row.get, results.metrics)) for row in done}) > 1:
-        return False
-    cells = [RunFolder(results.run_dir).cell(row["cell"]) for row in done]
-    return all(cell.plan.is_file() and not drawn(open_cell(cell.path).plan) for cell in cells)
+    return len(done) > 1 == len({(row.get("seed"), *map(row.get, results.metrics)) for row in done})
 
 
 def narrow(run_dir: Path) -> Report:
@@ -362,7 +354,7 @@ def _notes(summary: Summary) -> list[str]:
             f"mean (least to greatest) where fewer than {ENOUGH} cells completed or {outside}: these have no interval."
         )
     if summary.same:
-        notes.append(f"n 1, nothing is drawn: all repeats of {len(summary.same)} points are the same cell.")
+        notes.append("n 1, nothing is drawn: all repeats are the same cell, which runs once.")
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
@@ -433,11 +425,9 @@ def _exponent(value: float) -> int:
 
 def _is_stale(run_dir: Path) -> bool:
     path = RunFolder(run_dir).results
-    if not path.is_file():
-        return True
-    written_ns = path.stat().st_mtime_ns
     sources = [file for cell in RunFolder(run_dir).planned_cells() for file in (cell.plan, cell.status_file)]
-    return any(file.is_file() and file.stat().st_mtime_ns > written_ns for file in sources)
+    changed_ns = [file.stat().st_mtime_ns for file in sources if file.is_file()]
+    return not path.is_file() or max(changed_ns, default=0) > path.stat().st_mtime_ns
 
 
 def _require(results: Results, names: Sequence[str], known: Sequence[str], what: str) -> None:

@@ -1,7 +1,5 @@
 """What a profile's table asks of a direction: read and reckoned once more, from the text alone (docs/profiles.md)."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Generator, Iterator
@@ -43,11 +41,12 @@ class Course:
         columns: dict[str, Steps] = {name.strip(): [] for name in rows[0]}
         for row in rows[1:]:
             cells = dict(zip(columns, (cell.strip().strip('"') for cell in row), strict=True))
-            at = int(Decimal(cells.pop("t_s")) * NS)
+            at = round(Decimal(cells.pop("t_s")) * NS)
             for name, cell in cells.items():
                 if cell:
-                    columns[name].append((at, Fraction(Decimal(cell))))
-        own = int(Decimal(repeats[-1].strip()) * NS) if repeats else 0
+                    exact = Fraction(Decimal(cell))
+                    columns[name].append((at, Fraction(round(exact * NS), NS) if name == "delay_s" else exact))
+        own = round(Decimal(repeats[-1].strip()) * NS) if repeats else 0
         return cls(profile, columns, profile.repeat_ns or own)
 
     def has(self, name: str) -> bool:

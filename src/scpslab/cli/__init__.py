@@ -1,3 +1,3 @@
-"""The command line: one file a command, one line in app.GROUPS. Printing and exit codes live here and nowhere
-else.
+"""The command line: a file for a command or for some that belong together, and a line in app.GROUPS for each. Printing
+and exit codes live here and nowhere else.
 """

@@ -1,7 +1,5 @@
 """The `scpslab` program: its commands, and the one place where errors are printed. Exit codes: docs/cli.md."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import inspect
@@ -10,29 +8,30 @@ import select
 import sys
 from collections.abc import Callable
 from types import ModuleType
-from typing import Annotated, Any, Never
+from typing import Annotated, Any, Never, get_type_hints
 
 import typer
 from typer.core import TyperGroup
+from typer.models import ParameterInfo
 
 from scpslab.cli.terminal import for_readers, tell_warnings
 from scpslab.core import own_kinds
 from scpslab.core.choices import one_of
-from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.contents import parted
+from scpslab.core.errors import INTERRUPTED_EXIT, CapabilityError, LabError, ScpslabError, UsageError, harmless
 from scpslab.core.installation import add_extra, version
 
 # Command to its module, where the function of its name is, and the first line of its help: in groups, as in --help.
 GROUPS = {
     "Start": {
-        "doctor": ("scpslab.cli.doctor", "Check this machine, and show how to fix what is missing."),
+        "doctor": ("scpslab.cli.machine", "Check this machine, and show how to fix what is missing."),
         "demo": ("scpslab.cli.run", "Run a small experiment: a table and a figure."),
         "docs": ("scpslab.cli.docs", "Read the documentation, without a network."),
         "list": ("scpslab.cli.catalogue", "List scenarios, campaigns, topologies or presets."),
-        "new": ("scpslab.cli.new", "Write a new scenario with comments, ready to run and to edit."),
+        "new": ("scpslab.cli.catalogue", "Write a new scenario with comments, ready to run and to edit."),
     },
     "Experiment": {
-        "validate": ("scpslab.cli.validate", "Check a scenario or campaign, and run nothing."),
+        "validate": ("scpslab.cli.plan", "Check a scenario or campaign, and run nothing."),
         "plan": ("scpslab.cli.plan", "Show what a run would do: its cells, a plan, paths, or the cost."),
         "run": ("scpslab.cli.run", "Run a scenario or campaign; repeat the command to resume."),
         "shell": ("scpslab.cli.shell", "Start a network on the wall clock, with a prompt."),
@@ -44,29 +43,29 @@ GROUPS = {
         "results": ("scpslab.cli.results", "Show the results of a run: means with intervals."),
         "packets": ("scpslab.cli.packets", "List every packet of a cell, with what became of it."),
         "studio": ("scpslab.cli.studio", "Look at a run in a browser: every packet of a cell, over time."),
-        "losses": ("scpslab.cli.losses", "List every packet loss of a cell, or of several."),
+        "losses": ("scpslab.cli.packets", "List every packet loss of a cell, or of several."),
         "plot": ("scpslab.cli.plot", "Draw the figures of a run."),
         "compare": ("scpslab.cli.compare", "Compare runs, or the values of one axis, point by point."),
         "report": ("scpslab.cli.report", "Write one page about a run or campaign: RUN/report.html."),
     },
     "Share": {
         "export": ("scpslab.cli.export", "Pack a run into one file from which anyone can reproduce it."),
-        "verify": ("scpslab.cli.verify", "Run an archive or a run again, and compare every byte."),
+        "verify": ("scpslab.cli.run", "Run an archive or a run again, and compare every byte."),
     },
     "Course": {
         "assignment": ("scpslab_course.cli.assignment", "Work on an assignment, from its start to what you hand in."),
         "course": ("scpslab_course.cli.course", "Make a course, and issue a variant to every student."),
         "grade": ("scpslab_course.cli.grade", "Grade submissions by running them again."),
     },
-    "Papers": {
-        "claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs."),
-    },
+    "Papers": {"claims": ("scpslab.cli.claims", "Test every finding of the papers against your runs.")},
     "Maintenance": {
         "pack": ("scpslab.cli.pack", "Fetch packages that scenarios name, and list those that are here."),
-        "clean": ("scpslab.cli.clean", "Free disk space: remove files that scpslab can make again."),
+        "clean": ("scpslab.cli.machine", "Free disk space: remove files that scpslab can make again."),
     },
 }
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
+# Commands that seldom count: numpy, a fifth of their time, is loaded once they do.
+SELDOM_COUNT = ("validate", "plan")
 # Packages that few commands need, and the extra of scpslab that has them (pyproject.toml).
 EXTRAS = {"cryptography": "course", "jinja2": "report", "sgp4": "orbits"}
 GO_ON = "Finished cells are kept; repeat the command to resume."
@@ -83,10 +82,9 @@ WRONG_PATH_ADVICE = "Choose another path, or move what is there."
 NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 NOT_ALLOWED_ADVICE = "Choose a folder in which you may write, or change its permissions."
 EPILOG = (
-    "Exit codes: 0 done; 1 some cells failed or violated a check, or verify found other bytes; "
-    "2 invalid command line or scenario; "
-    "3 this machine lacks something; 4 the lab broke; 5 a run folder cannot be read; "
-    "130 interrupted (finished cells are kept)."
+    "Exit codes: 0 done; 1 some cells failed or violated a check, or verify found other bytes; 2 invalid command line "
+    "or scenario; 3 this machine lacks something; 4 the lab broke; 5 a run folder cannot be read; 130 interrupted "
+    "(finished cells are kept)."
 )
 HELP = """A satellite-network laboratory: real kernel TCP over emulated satellite links, in virtual time,
 reproducible bit for bit, without root.
@@ -94,7 +92,7 @@ reproducible bit for bit, without root.
 Start with "scpslab doctor" (checks this machine), "scpslab demo" (runs a small experiment) and "scpslab docs tutorial"
 (your first hour). "scpslab COMMAND --help" explains a command, with examples.
 """
-EXAMPLES, BETWEEN = "Examples: ", " · "
+EXAMPLES, BETWEEN, OPTIONS = "Examples: ", " · ", "Options"
 # A line of its own in what click wraps.
 AS_IT_IS = "\b\n"
 
@@ -181,24 +179,49 @@ def _add(app: typer.Typer, command: str) -> None:
     function = getattr(module, f"{command}_", None) or getattr(module, command)
     subcommands = getattr(module, "SUBCOMMANDS", ())
     if not subcommands:
-        app.command(command, help=_help(function))(function)
+        app.command(command, help=_help(function))(_explained(function))
         return
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=_help(function))
     for subcommand in subcommands:
-        group.command(subcommand.__name__.rstrip("_"), help=_help(subcommand))(subcommand)
+        group.command(subcommand.__name__.rstrip("_"), help=_help(subcommand))(_explained(subcommand))
     app.add_typer(group, name=command)
+
+
+def _explained(function: Callable[..., object]) -> Callable[..., object]:
+    """A command whose options and arguments have the help that its docstring says of them."""
+    hints = get_type_hints(function, include_extras=True)
+    for name, text in parted(function.__doc__, OPTIONS)[1].items():
+        of_its_own = [one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, ParameterInfo)]
+        for one in of_its_own:
+            one.help = text
+        if not of_its_own:
+            is_argument = inspect.signature(function).parameters[name].default is inspect.Parameter.empty
+            hints[name] = Annotated[hints[name], (typer.Argument if is_argument else typer.Option)(help=text)]
+    function.__annotations__ = hints
+    return function
 
 
 def examples(function: Callable[..., object]) -> list[str]:
     """The examples at the end of a command's help, each as it is typed."""
-    _, _, text = (inspect.getdoc(function) or "").partition(EXAMPLES)
+    _, _, text = parted(function.__doc__, OPTIONS)[0].partition(EXAMPLES)
     return [" ".join(example.split()) for example in text.split(BETWEEN)] if text else []
 
 
 def _help(function: Callable[..., object]) -> str:
     """The help of a command, with each example in a line of its own."""
-    said, _, _ = (inspect.getdoc(function) or "").partition(EXAMPLES)
+    said, _, _ = parted(function.__doc__, OPTIONS)[0].partition(EXAMPLES)
     return "\n  ".join([f"{said}{AS_IT_IS}Examples:", *examples(function)])
+
+
+class _Later(ModuleType):
+    """Stands for a module until one of its names is wanted; for commands without threads."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules[self.__name__] is self:
+            del sys.modules[self.__name__]
+        module = importlib.import_module(self.__name__)
+        self.__dict__.update(vars(module))
+        return getattr(module, name)
 
 
 def _load(command: str) -> ModuleType:
@@ -207,16 +230,16 @@ def _load(command: str) -> ModuleType:
     Raises:
         CapabilityError: it needs an extra of the package that is not installed.
     """
+    if command in SELDOM_COUNT:
+        sys.modules.setdefault("numpy", _Later("numpy"))
     try:
         return importlib.import_module(COMMANDS[command][0])
     except ModuleNotFoundError as error:
         if error.name not in EXTRAS:
             raise
         extra = EXTRAS[error.name]
-        raise CapabilityError(
-            f'{command}: found no Python package {error.name}; expected it with the extra "{extra}" of scpslab. '
-            f"Run: {add_extra(extra)}."
-        ) from error
+        expected = f'expected it with the extra "{extra}" of scpslab. Run: {add_extra(extra)}.'
+        raise CapabilityError(f"{command}: found no Python package {error.name}; {expected}") from error
 
 
 def _not_loaded() -> None:
@@ -249,7 +272,8 @@ def main() -> None:
     except KeyboardInterrupt:
         _interrupted()
     except OSError as error:
-        place = harmless(f"{error.filename}: ") if error.filename else ""
+        # Of a file that takes another's place, the second name is the one that people know.
+        place = harmless(f"{error.filename2 or error.filename}: ") if error.filename else ""
         advice = _advice(error)
         print(
             f"error: {place}found {error.strerror or error}; expected the system to allow it. {advice}", file=sys.stderr

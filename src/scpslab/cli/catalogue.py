@@ -1,18 +1,27 @@
-"""`scpslab list`: the experiments, and the parts from which new ones can be made."""
+"""`scpslab list`: the experiments, and the parts from which new ones can be made; `scpslab new`: copies a scenario with
+comments, for a person to edit.
+"""
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 from rich.table import Table
 
 from scpslab import scenario
-from scpslab.cli.options import choice
+from scpslab.cli.options import choice, completed
 from scpslab.cli.tables import table_console
+from scpslab.cli.terminal import printable
+from scpslab.core.choices import one_of
+from scpslab.core.errors import UsageError, harmless
+from scpslab.core.names import is_name
+from scpslab.documents.yaml_lines import own
+from scpslab.plan.chances import chances
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters
 from scpslab.scenario import planning, topologies
@@ -23,10 +32,7 @@ from scpslab.scenario.stacks import STACKS
 
 def list_(
     what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
-    cells: Annotated[
-        bool,
-        typer.Option("--cells", help="Also plan the experiments: how many cells they have, and their least time."),
-    ] = False,
+    cells: Annotated[bool, typer.Option("--cells")] = False,
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
@@ -34,6 +40,9 @@ def list_(
     passes some hundred virtual seconds per second.
 
     Examples: scpslab list · scpslab list topologies · scpslab list --cells
+
+    Options:
+        cells: Also plan the experiments: how many cells they have, and their least time.
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):
@@ -72,7 +81,7 @@ def _titles(path: Path, name: str) -> list[tuple[str, str]]:
 
     Only these keys are read: to plan all experiments takes as long as to run some.
     """
-    file = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
+    file = own(path)
     variants = [(f"{name}:{one}", (of or {}).get("title", "")) for one, of in (file.get("variants") or {}).items()]
     return [(name, file["title"]), *variants]
 
@@ -87,9 +96,8 @@ def _size_of(name: str) -> tuple[str, str]:
     """The number of a scenario's cells, and the least virtual time of all of them together."""
     loaded = scenario.load(name)
     cells = scenario.cells(loaded)
-    seconds = (
-        sum(planning.least_virtual_s(planning.plan(cell)) for cell in cells if cell.repeat == 1) * loaded.model.repeats
-    )
+    firsts = (planning.plan(cell) for cell in cells if cell.repeat == 1)
+    seconds = sum(planning.least_virtual_s(one) * (loaded.model.repeats if chances(one) else 1) for one in firsts)
     return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
 
 
@@ -126,3 +134,85 @@ def _presets(_: bool) -> Table:
 
 
 TABLES = {"scenarios": _scenarios, "campaigns": _campaigns, "topologies": _topologies, "presets": _presets}
+
+
+SUFFIXES = (".yaml", ".yml")
+# Scenarios of the protocols of others.
+PEERS = "peers/"
+# The first line of the project's files names a schema beside them.
+FOR_EDITORS = "# yaml-language-server:"
+
+
+def new(  # typer calls it by name
+    file: Annotated[Path, typer.Argument(metavar="FILE", callback=printable)],
+    source: Annotated[
+        str, typer.Option("--from", metavar="SCENARIO", autocompletion=completed(scenario.names))
+    ] = "start/transfer",
+    peer: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", autocompletion=completed(lambda: [name.partition("/")[2] for name in _peers()])),
+    ] = None,
+) -> None:
+    """Write a new scenario with comments, ready to run and to edit.
+
+    The file is a copy of a scenario of the project; what belongs to it, such as a folder of programs, is copied beside
+    it. The command never overwrites a file.
+
+    Examples: scpslab new mine.yaml · scpslab new mine.yaml --from start/bufferbloat · scpslab new mine.yaml --peer quic
+
+    Options:
+        file: The file to write, for example mine.yaml; it must not exist yet.
+        source: The scenario to copy: start/transfer, start/congestion, start/bufferbloat and start/demo explain each
+            key; every other one of scpslab list can be copied, too.
+        peer: Copy the transfer by another protocol: quic, tquic, http3, cfdp, ltp or bundles (docs/programs.md).
+    """
+    _check_name(file)
+    if peer is not None:
+        source = f"{PEERS}{peer}"
+        if source not in _peers():
+            named = [name.removeprefix(PEERS) for name in _peers()]
+            raise UsageError(f'--peer: found "{peer}"; {one_of(peer, named)}')
+    if source not in scenario.names():
+        raise UsageError(f'--from: found "{source}"; {one_of(source, scenario.names())}')
+    lines = (FOLDER / f"{source}.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
+    programs = scenario.load(source).model.programs
+    if programs is not None and (file.parent / programs).exists():
+        raise _exists(file.parent / programs)
+    try:
+        with file.open("x", encoding="utf-8") as opened:
+            opened.writelines(line for line in lines if not line.startswith(FOR_EDITORS))
+    except FileExistsError as error:
+        raise _exists(file) from error
+    if programs is not None:
+        shutil.copytree((FOLDER / source).parent / programs, file.parent / programs)
+        typer.echo(harmless(f"Its programs are in {file.parent / programs}."), err=True)
+    typer.echo("Edit the file if you like, then:", err=True)
+    for command, does in (
+        (f"scpslab validate {shlex.quote(str(file))}", "check it"),
+        (f"scpslab run {shlex.quote(str(file))}", "run it"),
+        ("scpslab results last", "show means with intervals"),
+        ("scpslab plot last", "draw figures"),
+    ):
+        typer.echo(harmless(f"  {command:<40}  {does}"), err=True)
+    typer.echo(harmless(str(file)))
+
+
+def _peers() -> list[str]:
+    return [name for name in scenario.names() if name.startswith(PEERS)]
+
+
+def _check_name(file: Path) -> None:
+    """Refuses a file that exists, has no folder, or has a name that is no scenario's."""
+    if file.suffix not in SUFFIXES or not is_name(file.stem):
+        expected = 'expected letters, digits, "-", "_" or "." and .yaml at the end. Choose another name.'
+        raise UsageError(f'{file}: found the name "{file.name}"; {expected}')
+    if file.exists() or file.is_symlink():
+        raise _exists(file)
+    if not file.parent.is_dir():
+        raise UsageError(f"{file}: found no folder {file.parent}; expected one. Make it, or choose another.")
+
+
+def _exists(file: Path) -> UsageError:
+    return UsageError(
+        f"{file}: found a file; expected none, because nothing is overwritten. Choose another name, or remove the file."
+    )

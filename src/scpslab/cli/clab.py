@@ -1,7 +1,5 @@
 """`scpslab clab`: networks of containerlab, read as topologies and written from them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -23,10 +21,13 @@ def clab() -> None:
     """
 
 
-def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of containerlab.")]) -> None:
+def import_(file: Annotated[Path, typer.Argument(metavar="FILE")]) -> None:
     """Write a file of containerlab as a topology file, and say what is left out.
 
     Examples: scpslab clab import lab.clab.yml > lab.py
+
+    Options:
+        file: A file of containerlab.
     """
     text, left_out = files.topology_of(file)
     typer.echo(text, nl=False)
@@ -34,12 +35,13 @@ def import_(file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of
         typer.echo(f"left out: {one}", err=True)
 
 
-def export(
-    topology: Annotated[str, typer.Argument(metavar="TOPOLOGY", help="Its name, or its file.")],
-) -> None:
+def export(topology: Annotated[str, typer.Argument(metavar="TOPOLOGY")]) -> None:
     """Write a topology as a file of containerlab: addresses, routes, rates and delays as commands of its nodes.
 
     Examples: scpslab clab export fy97 · scpslab clab export ./relay.py > relay.clab.yml
+
+    Options:
+        topology: Its name, or its file.
     """
     try:
         network = OnDisk().find(topology, Path()).described({})

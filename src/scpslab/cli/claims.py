@@ -1,7 +1,5 @@
 """`scpslab claims`: the papers' findings, tested against runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -31,35 +29,11 @@ ANALYSIS = QUESTIONS.parent
 
 
 def claims(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[RUN]...", help='Runs or campaigns: a folder, a name under runs/, or "last". Default: all.'
-        ),
-    ] = None,
-    paper: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Test only the claims of the file of this name; repeat the option, or separate names with commas."
-        ),
-    ] = None,
-    questions: Annotated[
-        bool,
-        typer.Option(
-            "--questions",
-            help="Test the questions that the papers left open instead, as statements: reproduced means yes.",
-        ),
-    ] = False,
-    file: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--file",
-            help="Test the claims of this file of yours instead, and show each; repeat the option for several files.",
-        ),
-    ] = None,
-    details: Annotated[
-        bool, typer.Option("--details", help="Show every claim with its number, not only the counts.")
-    ] = False,
+    runs: Annotated[list[str] | None, typer.Argument(metavar="[RUN]...")] = None,
+    paper: list[str] | None = None,
+    questions: Annotated[bool, typer.Option("--questions")] = False,
+    file: Annotated[list[Path] | None, typer.Option("--file")] = None,
+    details: Annotated[bool, typer.Option("--details")] = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Test every finding of the papers against your runs.
@@ -69,6 +43,13 @@ def claims(
     scenario, or in a file that --file names. Exit code 1: a file of claims could not be used; a warning names it.
 
     Examples: scpslab claims · scpslab claims last --details · scpslab claims --paper fy97 --format csv > fy97.csv
+
+    Options:
+        runs: Runs or campaigns: a folder, a name under runs/, or "last". Default: all.
+        paper: Test only the claims of the file of this name; repeat the option, or separate names with commas.
+        questions: Test the questions that the papers left open instead, as statements: reproduced means yes.
+        file: Test the claims of this file of yours instead, and show each; repeat the option for several files.
+        details: Show every claim with its number, not only the counts.
     """
     folders = runs_of(runs or [])
     warned: list[str] = []
@@ -80,9 +61,8 @@ def claims(
     if unknown := [name for name in wanted if name not in known]:
         raise UsageError(f'--paper: found "{unknown[0]}"; {one_of(unknown[0], known)}')
     evidence = Evidence.of_runs(folders, warn)
-    chosen = _with_known_words(
-        [item for item in papers if not wanted or item.name in wanted], evidence, warned, has_one=len(file or ()) == 1
-    )
+    asked = [item for item in papers if not wanted or item.name in wanted]
+    chosen = _with_known_words(asked, evidence, warned, has_one=len(file or ()) == 1)
     for text in warned:
         warn(text)
     _show(evaluate(chosen, evidence), evidence, len(folders), format_, has_list=details or questions or bool(file))

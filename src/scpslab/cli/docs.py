@@ -28,26 +28,21 @@ WIDEST = 100
 
 def docs(
     page: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[PAGE]",
-            help="The page, or PAGE#HEADING for a part. Default: list all pages.",
-            autocompletion=completed(lambda: dict(_pages())),
-        ),
+        str | None, typer.Argument(metavar="[PAGE]", autocompletion=completed(lambda: dict(_pages())))
     ] = None,
-    path: Annotated[
-        bool,
-        typer.Option(
-            "--path", help="Print where the page's file is, for an editor or a browser; pictures are beside it."
-        ),
-    ] = False,
-    print_: Annotated[bool, typer.Option("--print", help="Print the page without the pager.")] = False,
+    path: Annotated[bool, typer.Option("--path")] = False,
+    print_: Annotated[bool, typer.Option("--print")] = False,
 ) -> None:
     """Read the documentation, without a network.
 
     At a terminal, a page is shown in your pager ($PAGER). In a file or a pipe it is Markdown.
 
     Examples: scpslab docs · scpslab docs tutorial · scpslab docs cli#exit-codes --print
+
+    Options:
+        page: The page, or PAGE#HEADING for a part. Default: list all pages.
+        path: Print where the page's file is, for an editor or a browser; pictures are beside it.
+        print_: Print the page without the pager.
     """
     pages = dict(_pages())
     console = table_console()

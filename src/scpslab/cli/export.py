@@ -1,16 +1,14 @@
 """`scpslab export`: packs a run or campaign into one file from which anyone can reproduce it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scpslab.cli.options import RunOrCampaign, check_out
-from scpslab.cli.terminal import printable
+from scpslab.cli.terminal import printable, warn
 from scpslab.core.errors import ResultError, UsageError
-from scpslab.runs import CampaignFolder, find_run, is_campaign
+from scpslab.runs import CampaignFolder, RunFolder, find_run, is_campaign
 from scpslab.runs.archive import SUFFIX, write_archive
 
 GZIP = b"\x1f\x8b"
@@ -18,16 +16,8 @@ GZIP = b"\x1f\x8b"
 
 def export(
     run: RunOrCampaign = "last",
-    out: Annotated[
-        Path | None, typer.Option(callback=printable, help=f"The file to write; default: RUN{SUFFIX} in this folder.")
-    ] = None,
-    whole: Annotated[
-        bool,
-        typer.Option(
-            "--whole",
-            help="Include records, captures and logs. Without them the file is small; a re-run makes them again.",
-        ),
-    ] = False,
+    out: Annotated[Path | None, typer.Option(callback=printable)] = None,
+    whole: Annotated[bool, typer.Option("--whole")] = False,
 ) -> None:
     """Pack a run into one file from which anyone can reproduce it.
 
@@ -35,6 +25,10 @@ def export(
     command prints its path. "scpslab verify FILE" runs it again, on this or another machine, and compares the bytes.
 
     Examples: scpslab export last · scpslab export last --out run.scpslab.tar.gz --whole
+
+    Options:
+        out: The file to write; default: RUN.scpslab.tar.gz in this folder.
+        whole: Include records, captures and logs. Without them the file is small; a re-run makes them again.
     """
     folder = find_run(run).resolve()
     if out is not None:
@@ -43,6 +37,8 @@ def export(
     runs = {run.path.resolve() for run in CampaignFolder(folder).runs()} if is_campaign(folder) else {folder}
     if not runs:
         raise ResultError(f"{folder}: found a campaign without runs; expected at least one. Run it first.")
+    for lost in filter(None, (RunFolder(path).lost_cells() for path in sorted(runs))):
+        warn(lost)
     typer.echo(write_archive(sorted(runs), out or Path(f"{folder.name}{SUFFIX}"), whole=whole))
 
 
@@ -52,7 +48,5 @@ def _require_room(out: Path) -> None:
     if out.is_file() and out.stat().st_size:
         with out.open("rb") as file:
             if file.read(len(GZIP)) != GZIP:
-                raise UsageError(
-                    f"--out {out}: found a file that is no archive; expected none, or an archive to replace. "
-                    "Choose another name."
-                )
+                expected = "expected none, or an archive to replace. Choose another name."
+                raise UsageError(f"--out {out}: found a file that is no archive; {expected}")

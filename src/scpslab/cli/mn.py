@@ -7,7 +7,7 @@ import re
 import shutil
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -17,8 +17,8 @@ from scpslab.cli.options import choice, engine_choice, max_wall
 from scpslab.cli.tables import Notes, plain_console
 from scpslab.cli.terminal import warn
 from scpslab.core import names, strict_json
-from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.contents import check_sizes
+from scpslab.core.errors import FAILED_EXIT, INTERRUPTED_EXIT, ScenarioError, UsageError, harmless
 from scpslab.core.scratch import scratch
 from scpslab.documents.yaml_lines import text_of
 from scpslab.engine import DEFAULT, ENGINES, CellRun, Engine
@@ -43,23 +43,16 @@ TESTS: dict[str, Test] = {"cli": "cli", "pingall": "pingall", "iperf": "iperf"}
 
 
 def mn(
-    script: Annotated[
-        Path, typer.Argument(metavar="SCRIPT", help="A Python file that makes a Mininet network, or has topos.")
-    ],
-    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS", help="Its own, after --.")] = None,
-    topo: Annotated[
-        str | None, typer.Option(help="One of the file's topos, with its arguments: NAME[,ARGUMENTS].")
-    ] = None,
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT")],
+    arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGUMENTS")] = None,
+    topo: str | None = None,
     test: Annotated[str, choice("--test", TESTS, "What to do with a topo: cli, pingall or iperf.")] = "cli",
-    commands: Annotated[Path | None, typer.Option(help="The lines that CLI(net) reads in virtual time.")] = None,
-    packages: Annotated[str, typer.Option(help="What nodes have besides, such as iptables,pypi:numpy==2.4.6")] = "",
+    commands: Path | None = None,
+    packages: str = "",
     engine: Annotated[str, ENGINE] = DEFAULT,
-    seed: Annotated[int, typer.Option(min=0, help="Losses and all other random numbers are drawn from it.")] = 1,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
     wall_s: Annotated[int, max_wall("End the script after this time on the wall clock.")] = 1800,
-    keep: Annotated[
-        Path | None,
-        typer.Option(help="Keep the plan, the accounts of all links and the script's files in this new folder."),
-    ] = None,
+    keep: Path | None = None,
 ) -> None:
     """Run your own Mininet script in virtual time.
 
@@ -68,14 +61,21 @@ def mn(
 
     Examples: scpslab mn bottleneck.py · scpslab mn mytopo.py --topo mytopo,3 --test pingall · scpslab mn net.py
     --engine live
+
+    Options:
+        script: A Python file that makes a Mininet network, or has topos.
+        arguments: Its own, after --.
+        topo: One of the file's topos, with its arguments: NAME[,ARGUMENTS].
+        commands: The lines that CLI(net) reads in virtual time.
+        packages: What nodes have besides, such as iptables,pypi:numpy==2.4.6
+        seed: Losses and all other random numbers are drawn from it.
+        keep: Keep the plan, the accounts of all links and the script's files in this new folder.
     """
     if keep and keep.exists():
         raise UsageError(f"--keep: found {keep}; expected a folder that is not there yet. Choose another name.")
     if topo is not None and not (0 < len(topo) <= LONGEST_LABEL and topo.isprintable()):
-        raise UsageError(
-            f"--topo: found {names.shown(topo)}; expected one of the script's topos, with its arguments. "
-            "Correct the option."
-        )
+        expected = "expected one of the script's topos, with its arguments. Correct the option."
+        raise UsageError(f"--topo: found {names.shown(topo)}; {expected}")
     asked = MininetScript(
         file=names.file_label(script.name),
         code=_text(script),
@@ -105,6 +105,7 @@ def mn(
         finally:
             runner.close()
         if keep:
+            check_sizes(folder / "second")
             shutil.copytree(folder / "second", keep)
     if failed:
         raise typer.Exit(FAILED_EXIT)
@@ -117,10 +118,8 @@ def _text(path: Path | None) -> str:
     # A character has at most four bytes.
     text = text_of(path, f"a file with at most {LONGEST_TEXT} characters", 4 * LONGEST_TEXT)
     if len(text) > LONGEST_TEXT:
-        raise ScenarioError(
-            f"{path}: found more than {LONGEST_TEXT} characters; expected at most that many, because a plan holds "
-            "the text. Shorten the file."
-        )
+        expected = "expected at most that many, because a plan holds the text. Shorten the file."
+        raise ScenarioError(f"{path}: found more than {LONGEST_TEXT} characters; {expected}")
     return text.replace("\r\n", "\n")
 
 
@@ -134,11 +133,8 @@ def _beside(script: Path) -> tuple[ScriptFile, ...]:
     shown = [path for path in shown if not str(path).startswith(kept)]
     found = {path: path.stat().st_size for path in sorted(shown)}
     smallest = sorted(found, key=found.__getitem__)[:MOST_FILES]
-    chosen = [
-        path
-        for number, path in enumerate(smallest, 1)
-        if sum(map(found.__getitem__, smallest[:number])) <= MOST_FILE_BYTES
-    ]
+    sums = accumulate(found[path] for path in smallest)
+    chosen = [path for path, total in zip(smallest, sums, strict=True) if total <= MOST_FILE_BYTES]
     if left := [names.shown(path.name) for path in found if path not in chosen]:
         warn(
             f"{len(left)} of {len(found)} files beside {script.name} do not come ({', '.join(left[:3])}); at most "
@@ -160,13 +156,10 @@ def _described(runner: Engine, cell: CellRun, file: str) -> Described:
         reason = f" ({status.reason})" if status.reason else ""
         # Whatever the script or its guest said is more than is known here.
         if _say(cell.folder):
-            raise ScenarioError(
-                f"{file}: found an end before there was a network{reason}; expected a network. "
-                "Correct what is said above."
-            )
-        raise ScenarioError(
-            f"{file}: found no network and no word{reason}; expected Mininet(...), or topos. Correct the script."
-        )
+            expected = "expected a network. Correct what is said above."
+            raise ScenarioError(f"{file}: found an end before there was a network{reason}; {expected}")
+        advice = "Correct the script."
+        raise ScenarioError(f"{file}: found no network and no word{reason}; expected Mininet(...), or topos. {advice}")
     with path.open("rb") as text:
         content = text.read(LARGEST_NETWORK_BYTES + 1)
     try:

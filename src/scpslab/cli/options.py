@@ -1,4 +1,10 @@
-"""Options that several commands have."""
+"""Options that several commands have.
+
+Options:
+    jobs: Number of cells to run at a time. Default: one per core.
+    set: Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.
+    trust: Use a topology's file (./NAME.py) that others own or may write. It runs with your rights.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,18 @@ import typer
 
 from scpslab.core import names, units
 from scpslab.core.choices import one_of
+from scpslab.core.contents import parted
 from scpslab.core.errors import UsageError
 from scpslab.runs.run import RUNS
 
 if TYPE_CHECKING:
     # Commands that only read need no engine, which takes a while to load.
     from scpslab.engine import Engine
+
+
+def texts(docstring: str | None) -> dict[str, str]:
+    """What the docstring of a module, or of a command, says of each of its options."""
+    return parted(docstring, "Options")[1]
 
 
 def choice(name: str, choices: Collection[str], does: str) -> Any:
@@ -48,9 +60,8 @@ def engine_choice(engines: Mapping[str, type[Engine]], does: str) -> Any:
 def _jobs(text: str) -> int:
     """The value of `--jobs`."""
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text)):
-        raise UsageError(
-            f'--jobs: found "{text}"; expected a whole number from 1 on. Leave the option out for one cell per core.'
-        )
+        advice = "Leave the option out for one cell per core."
+        raise UsageError(f'--jobs: found "{text}"; expected a whole number from 1 on. {advice}')
     return int(text)
 
 
@@ -71,10 +82,8 @@ def max_wall(does: str) -> Any:
     return typer.Option("--max-wall", parser=_wall_s, metavar="SECONDS", help=f"{does} Or with a unit: '2 h'.")
 
 
-Jobs = Annotated[
-    int | None,
-    typer.Option(parser=_jobs, metavar="NUMBER", help="Number of cells to run at a time. Default: one per core."),
-]
+SAID = texts(__doc__)
+Jobs = Annotated[int | None, typer.Option(parser=_jobs, metavar="NUMBER", help=SAID["jobs"])]
 runs = completed(lambda: ["last", *(folder.name for folder in RUNS.glob("*-*"))])
 
 
@@ -85,20 +94,8 @@ def _named_run(what: str) -> Any:
 
 RunArgument = Annotated[str, _named_run("A run folder")]
 RunOrCampaign = Annotated[str, _named_run("A run or campaign: a folder")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Override one value of the scenario, e.g. workloads.transfer.size='100 kB'; may be repeated.",
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust", help="Use a topology's file (./NAME.py) that others own or may write. It runs with your rights."
-    ),
-]
+Settings = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=SAID["set"])]
+Trust = Annotated[bool, typer.Option("--trust", help=SAID["trust"])]
 
 
 def split(values: list[str] | None) -> list[str]:

@@ -1,15 +1,12 @@
 """`scpslab pack`: packages that scenarios name, as layers over the guest image."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
 from scpslab import scenario
 from scpslab.cli.tables import Notes, plain_console
-from scpslab.core.errors import UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import UsageError, harmless
 from scpslab.plan.packs import EXPECTED, Pack, wanted
 from scpslab.setup import packs
 
@@ -21,17 +18,15 @@ def pack() -> None:
     """
 
 
-def build(
-    words: Annotated[
-        list[str],
-        typer.Argument(metavar="SCENARIO|PACKAGE...", help="A scenario that names packages, or packages themselves."),
-    ],
-) -> None:
+def build(words: Annotated[list[str], typer.Argument(metavar="SCENARIO|PACKAGE...")]) -> None:
     """Fetch packages and make them a layer for nodes, so that later runs need no network.
 
     A run does the same when it needs packages.
 
     Examples: scpslab pack build mine.yaml · scpslab pack build ngtcp2-client ngtcp2-server
+
+    Options:
+        words: A scenario that names packages, or packages themselves.
     """
     if len(words) == 1 and (words[0] in scenario.names() or words[0].endswith((".yaml", ".yml"))):
         named = {cell.model.packages for cell in scenario.cells(scenario.load(words[0]))} - {()}

@@ -1,7 +1,5 @@
 """`scpslab plot`: the figures of a run."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -15,25 +13,10 @@ from scpslab.runs import find_run
 
 def plot(
     run: RunArgument = "last",
-    figure: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Draw this recipe, by its name, or the path of its file. Default: "
-            "all recipes that apply to the scenario."
-        ),
-    ] = None,
-    cell: Annotated[
-        list[str] | None,
-        typer.Option(help="Draw this cell instead of the recipe's choice; several cells are drawn in one figure."),
-    ] = None,
-    format_: Annotated[
-        list[str] | None,
-        typer.Option("--format", help="png, svg, pdf; default png,svg."),
-    ] = None,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(help="Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses)."),
-    ] = None,
+    figure: list[str] | None = None,
+    cell: list[str] | None = None,
+    format_: Annotated[list[str] | None, typer.Option("--format")] = None,
+    model: list[str] | None = None,
 ) -> None:
     """Draw the figures of a run.
 
@@ -44,6 +27,12 @@ def plot(
 
     Examples: scpslab plot last · scpslab plot last --figure fy97-a01 --cell "stack=cubic,ber=0,r1" · scpslab plot last
     --format pdf
+
+    Options:
+        figure: Draw this recipe, by its name, or the path of its file. Default: all recipes that apply to the scenario.
+        cell: Draw this cell instead of the recipe's choice; several cells are drawn in one figure.
+        format_: png, svg, pdf; default png,svg.
+        model: Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses).
     """
     run_dir = find_run(run)
     warned: list[str] = []
@@ -60,10 +49,8 @@ def plot(
     for text in warned:
         warn(text)
     if not paths and not warned:
-        raise ResultError(
-            f"{run_dir}: found no recipe that applies to its scenario and has data; expected one. "
-            "Choose a figure of analysis/figures/ with --figure NAME."
-        )
+        expected = "expected one. Choose a figure of analysis/figures/ with --figure NAME."
+        raise ResultError(f"{run_dir}: found no recipe that applies to its scenario and has data; {expected}")
     for path in paths:
         typer.echo(path)
     if warned:

@@ -4,36 +4,17 @@ A campaign has one row for all of its scenarios. It shows the virtual hours done
 wall time.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable
 
 from rich import progress
 from rich.console import Console
-from rich.text import Text
 
-from scpslab.cli.remaining import LONG_S, Remaining, in_words
 from scpslab.cli.tables import Notes
 from scpslab.engine import INTERACTIVE
 from scpslab.running import events
-
-
-class LeftColumn(progress.ProgressColumn):
-    """The time that a run still takes."""
-
-    def __init__(self, remaining: Remaining) -> None:
-        super().__init__()
-        self.remaining = remaining
-
-    def render(self, task: progress.Task) -> Text:
-        """The time left; a tilde as long as it is only expected."""
-        seconds = self.remaining.seconds()
-        return Text(
-            "-" if seconds is None else f"{'' if self.remaining.is_measured else '~'}{in_words(seconds)}",
-            style="progress.remaining",
-        )
+from scpslab.scenario.planning.estimate import LONG_S, Expected, forecast, wall_s
 
 
 class ConsoleProgress:
@@ -57,7 +38,8 @@ class ConsoleProgress:
         self.console, self.notes, self.now = console, Notes(console), now
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self.scenarios: tuple[str, ...] = ()
-        self.remaining = Remaining({}, self.jobs, now)
+        # What is expected of the cells that have neither begun nor ended, until the first begins.
+        self.waiting: dict[str, Expected] = {}
         self.has_forecast, self.is_virtual = False, True
         self._begin(0)
 
@@ -73,14 +55,14 @@ class ConsoleProgress:
             case events.RunStarted():
                 self._begin_run(event)
             case events.CellStarted():
-                self._forecast(event)
+                self._forecast()
             case events.CellProgress():
                 self._name(event)
                 self._cell_progress(event)
             case events.CellDone():
                 self._name(event)
                 self.tally(event)
-                self.remaining.done(event.cell)
+                self.waiting.pop(event.cell, None)
                 self._cell_done(event)
             case events.CampaignDone() | events.CampaignInterrupted() | events.CampaignFailed():
                 self._end(event)
@@ -93,8 +75,7 @@ class ConsoleProgress:
         self.is_virtual = event.engine not in INTERACTIVE
         if self.scenarios:
             return
-        self.remaining = Remaining(event.expected, self.jobs, self.now)
-        self.has_forecast = False
+        self.waiting, self.has_forecast = dict(event.expected), False
         self._begin(len(event.cells))
 
     def _name(self, event: events.CellProgress | events.CellDone) -> None:
@@ -115,22 +96,20 @@ class ConsoleProgress:
                 progress.TextColumn("cells"),
                 progress.TimeElapsedColumn(),
                 progress.TextColumn("left"),
-                progress.TimeRemainingColumn() if self.scenarios or not self.is_here else LeftColumn(self.remaining),
+                progress.TimeRemainingColumn(),
                 progress.TextColumn("{task.description}", markup=False),
                 console=self.console,
             )
             self.task = self.bar.add_task("", total=total)
             self.bar.start()
 
-    def _forecast(self, event: events.CellStarted) -> None:
+    def _forecast(self) -> None:
         """Says how long a long run takes, once, before its first cell that has no result yet."""
         if not (self.has_forecast or self.scenarios) and self.is_here:
             self.has_forecast = True
-            if (self.remaining.seconds() or 0) >= LONG_S:
-                forecast = self.remaining.forecast(in_virtual_time=self.is_virtual)
-                text = f"{forecast} (a guess, which cells that end correct)"
-                self.console.print(text, highlight=False, soft_wrap=True)
-        self.remaining.started(event.cell)
+            if wall_s(self.waiting.values(), self.jobs) >= LONG_S:
+                text = forecast(self.waiting.values(), self.jobs, in_virtual_time=self.is_virtual)
+                self.console.print(f"{text} (a guess by the plans)", highlight=False, soft_wrap=True)
 
     def _end(self, event: events.Event) -> None:
         """Shows what was done, or where what is finished is kept."""

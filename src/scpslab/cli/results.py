@@ -1,7 +1,5 @@
 """`scpslab results`: the results of a run as a table, CSV or JSON."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
@@ -16,17 +14,9 @@ from scpslab.runs import find_run
 def results(
     run: RunArgument = "last",
     format_: FormatOption = Format.TABLE,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(help="Group by this axis; repeat, or separate with commas. Default: every swept axis."),
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(help="Show this column of results.csv; repeat the option, or separate columns with commas."),
-    ] = None,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Derive results.csv from the raw files again, even if it is current.")
-    ] = False,
+    by: list[str] | None = None,
+    metric: list[str] | None = None,
+    rebuild: Annotated[bool, typer.Option("--rebuild")] = False,
 ) -> None:
     """Show the results of a run: means with intervals.
 
@@ -36,6 +26,11 @@ def results(
 
     Examples: scpslab results last · scpslab results last --by stack --metric transfer_s,rtos · scpslab results last
     --format csv > means.csv
+
+    Options:
+        by: Group by this axis; repeat, or separate with commas. Default: every swept axis.
+        metric: Show this column of results.csv; repeat the option, or separate columns with commas.
+        rebuild: Derive results.csv from the raw files again, even if it is current.
     """
     summary = summarise(read_results(find_run(run), rebuild=rebuild, warn=warn), split(by), split(metric))
     print_report(report(summary, is_narrow=not metric), format_)

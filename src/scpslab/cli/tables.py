@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scpslab.cli.terminal import for_readers
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import harmless
 
 if TYPE_CHECKING:
     # Commands without results have consoles, too.

@@ -2,16 +2,13 @@
 of sent. And warnings, and pages that messages name.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import warnings
 from pathlib import Path
 from typing import Any
 
-from scpslab.core.errors import UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import UsageError, harmless
 from scpslab.core.project import ROOT
 
 DOCS = ROOT / "docs"
@@ -36,10 +33,8 @@ def printable(path: Path | None) -> Path | None:
         UsageError: the path has characters that cannot be printed.
     """
     if path is not None and not str(path).isprintable():
-        raise UsageError(
-            f"{str(path)!a}: found characters that cannot be printed; expected a path without them. "
-            "Choose another name."
-        )
+        expected = "expected a path without them. Choose another name."
+        raise UsageError(f"{str(path)!a}: found characters that cannot be printed; {expected}")
     return path
 
 

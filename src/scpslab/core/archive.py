@@ -1,7 +1,5 @@
 """Archives: packed without anything of this machine; read as a stream, with limits, because strangers make them too."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
@@ -120,13 +118,16 @@ def unpack_members(
     folder.mkdir(parents=True)
     for name, entry, file in _members(source, limits, opened):
         place = folder / name
-        if file is None:
-            place.mkdir(parents=True, exist_ok=True)
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with place.open("xb") as target:
-            while block := _block(file):
-                target.write(block)
+        try:
+            (place.parent if file else place).mkdir(parents=True, exist_ok=True)
+            if file is None:
+                continue
+            with place.open("xb") as target:
+                while block := _block(file):
+                    target.write(block)
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
+            # A file and a folder have one name, or names differ in case alone where the file system does not tell.
+            raise MemberError(f"found {shown(name)} in the place of a member before it") from error
         if with_modes:
             place.chmod(PROGRAM if entry.mode & 0o100 else PLAIN)
 

@@ -1,7 +1,5 @@
 """Words that are chosen from a list: what to say of one that is not in it."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable
@@ -11,18 +9,9 @@ LONGEST_LIST, MOST_NEAR = 24, 6
 # Digits behind a point are no number of their own: 1.05 is not 1.5.
 # Words of 0.3.0, each with today's.
 FORMER = (
-    ("ack", "return"),
-    ("congestion", "congestion_control"),
-    ("congestion", "background"),
-    ("data", "forward"),
-    ("loss", "loss_response"),
-    ("p_bad_good", "bad_to_good_per_bit"),
-    ("p_good_bad", "good_to_bad_per_bit"),
-    ("packet-loss", "packet"),
-    ("patience", "timeout"),
-    ("script", "events"),
-    ("virtual", "lab_time"),
-    ("wall", "wall_time"),
+    "ack:return congestion:congestion_control congestion:background data:forward loss:loss_response "
+    "p_bad_good:bad_to_good_per_bit p_good_bad:good_to_bad_per_bit packet-loss:packet patience:timeout script:events "
+    "virtual:lab_time wall:wall_time"
 )
 LEADING_ZEROS = re.compile(r"(?<![\d.])0+(?=\d)")
 
@@ -37,7 +26,8 @@ def choice(word: object, choices: Iterable[object]) -> tuple[str, str]:
     0.3.0.
     """
     names = [str(choice) for choice in choices]
-    if now := next((now for was, now in FORMER if was == word and now in names), None):
+    former = (pair.partition(":") for pair in FORMER.split())
+    if now := next((now for was, _, now in former if was == word and now in names), None):
         return renamed(now)
     close = _nearest(str(word), names)
     if len(names) > LONGEST_LIST:

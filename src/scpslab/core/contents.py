@@ -2,35 +2,44 @@
 refused before it is opened. A sparse file of 20 GiB costs its maker nothing. And digests of files.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
+import inspect
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
+from scpslab.core import strict_json
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import instead_of_a_file
 
-# A document or a table; records, of which a line is an object; and a capture, or any other file of a run.
-LARGEST_TEXT, LARGEST_RECORDS, LARGEST_FILE = 64 << 20, 1 << 30, 4 << 30
+# A document; a table of results, in memory six times as large; records of a probe that looked every millisecond; and a
+# capture, or any other file of a run.
+LARGEST_TEXT, LARGEST_RESULTS, LARGEST_RECORDS, LARGEST_FILE = 64 << 20, 256 << 20, 1 << 30, 4 << 30
 
 
-def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
-    """The bytes of a file.
-
-    Pipes and devices are refused before they are opened: they may never begin, or never end.
+def opened(path: Path) -> BinaryIO:
+    """An ordinary file. Pipes and devices are refused before they are opened: they may never begin, or never end.
 
     Raises:
-        OSError: there is none, it is no ordinary file, or it has more than `most` bytes; its `strerror` is what was
-            found.
+        OSError: there is none, or it is no ordinary file; its `strerror` is what was found.
     """
     if found := instead_of_a_file(path):
         raise OSError(errno.EINVAL, found, str(path))
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "no such file", str(path))
-    with path.open("rb") as file:
+    return path.open("rb")
+
+
+def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
+    """The bytes of an ordinary file.
+
+    Raises:
+        OSError: as `opened`, or it has more than `most` bytes.
+    """
+    with opened(path) as file:
         # The kernel's files say that they are empty.
         size = os.fstat(file.fileno()).st_size
         content = file.read(most + 1) if size <= most else b""
@@ -39,13 +48,25 @@ def content_of(path: Path, most: int = LARGEST_TEXT) -> bytes:
     return content
 
 
-def check_sizes(folder: Path, files: Iterable[Path] | None = None) -> None:
-    """Looks at every file of a folder of results, or at those named, before somebody reads them.
+def json_fields(content: bytes) -> strict_json.JsonObject:
+    """The object that a file of JSON holds.
+
+    Raises:
+        JsonError: it holds something else.
+    """
+    fields = strict_json.loads(content)
+    if not isinstance(fields, dict):
+        raise strict_json.JsonError(f"found {type(fields).__name__}")
+    return fields
+
+
+def check_sizes(folder: Path) -> None:
+    """Looks at every file of a folder of results before somebody reads them.
 
     Raises:
         ResultError: one is larger than LARGEST_FILE.
     """
-    for path in folder.rglob("*") if files is None else files:
+    for path in folder.rglob("*"):
         size = path.lstat().st_size
         if size > LARGEST_FILE and path.is_file():
             raise ResultError(
@@ -66,3 +87,12 @@ def digest_of(files: Iterable[tuple[Path, str]], begin: bytes = b"") -> str:
     for file, name in files:
         digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()
+
+
+ENTRY = re.compile(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
+
+
+def parted(docstring: str | None, heading: str) -> tuple[str, dict[str, str]]:
+    """A docstring without the list under a heading at its end, and the list: what it says of each name."""
+    rest, _, listed = inspect.cleandoc(docstring or "").partition(f"\n\n{heading}:\n")
+    return rest, {name: " ".join(said.split()) for name, said in ENTRY.findall(listed)}

@@ -15,8 +15,7 @@ outside, and LimitError, of work in a child. The guest's program has its own (of
 modules: a changed error here recomputes no cell.
 """
 
-from __future__ import annotations
-
+import unicodedata
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -79,3 +78,21 @@ class LimitError(Exception):
 
 class WorkError(LimitError):
     """Work in a child broke, which is the fault of neither its input nor its limits."""
+
+
+# Controls, invisible format characters (they turn the direction of text) and halves of surrogate pairs.
+OBEYED = frozenset({"Cc", "Cf", "Cs"})
+KEPT = "\n\t"
+
+
+def harmless(text: str) -> str:
+    """The text, with every character that a terminal would obey escaped as in Python: `x1b` behind a backslash.
+
+    Line feeds and tabs stay.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        ascii(character)[1:-1] if unicodedata.category(character) in OBEYED and character not in KEPT else character
+        for character in text
+    )

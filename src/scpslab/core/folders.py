@@ -4,17 +4,14 @@ consent (docs/security.md). Nothing follows a link out of a folder that somebody
 file of this machine nor to write or remove one.
 """
 
-from __future__ import annotations
-
 import errno
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from scpslab.core.errors import UsageError
+from scpslab.core.scratch import remove_dead, scratch
 
 # What a run keeps of topologies of the user's own; their files are beside it.
 TOPOLOGIES = "topologies.json"
@@ -22,7 +19,8 @@ ROOT = 0
 
 
 def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
-    """The folder `target`. If it is missing, `fill` fills a new folder next to it, which is then renamed.
+    """The folder `target`. If it is missing, `fill` fills a new folder in a scratch folder next to it, which is then
+    renamed. What killed processes have left there goes.
 
     Processes that do so at the same time use separate folders: the first to finish wins, and the others use its folder.
 
@@ -32,16 +30,17 @@ def whole_folder(target: Path, fill: Callable[[Path], None]) -> Path:
     if target.exists():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=f"{target.name}.", suffix=".part", dir=target.parent))
-    work.chmod(0o755)
-    try:
-        fill(work)
-        work.rename(target)
-    except OSError:
-        if not target.exists():
-            raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    remove_dead(target.parent)
+    with scratch(target.parent) as folder:
+        work = folder / target.name
+        work.mkdir()
+        work.chmod(0o755)
+        try:
+            fill(work)
+            work.rename(target)
+        except OSError:
+            if not target.exists():
+                raise
     return target
 
 
@@ -93,12 +92,12 @@ def own_folder(path: Path) -> Path:
     """A folder in which files are written or removed, made if it is missing.
 
     Raises:
-        UsageError: it is a link.
+        UsageError: it is a link, or a file.
     """
-    if path.is_symlink():
+    if path.is_symlink() or (path.exists() and not path.is_dir()):
         raise UsageError(
-            f"{path}: found a link; expected a folder, because this command writes and removes files in it. "
-            "Put a folder in its place."
+            f"{path}: found {'a link' if path.is_symlink() else 'a file'}; expected a folder, because this command "
+            "writes and removes files in it. Put a folder in its place."
         )
     path.mkdir(parents=True, exist_ok=True)
     return path

@@ -3,8 +3,6 @@
 No package index has scpslab, and the name is free for a stranger: advice names the wheel's file, never the name alone.
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import subprocess

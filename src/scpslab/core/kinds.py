@@ -62,10 +62,6 @@ class Registry(Mapping[str, T]):
             raise KeyError(f"{self.family}: found no kind {name}; expected one of {', '.join(self._kinds)}")
         return self._kinds[name]
 
-    def __contains__(self, name: object) -> bool:
-        """Whether there is such a kind."""
-        return name in self._kinds
-
     def __iter__(self) -> Iterator[str]:
         """The names, in their order."""
         return iter(self._kinds)

@@ -2,8 +2,6 @@
 answers that are JSON, never a pickle.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -4,8 +4,6 @@ names become file names.
 Only the standard library is used here: the lab program imports this module inside the guest too.
 """
 
-from __future__ import annotations
-
 import re
 
 LONGEST = 100

@@ -2,8 +2,6 @@
 environment names, or in an installed package (docs/write-a-kind.md).
 """
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import os

@@ -4,8 +4,6 @@ In a clone they lie around src/. A wheel carries the same files in the same orde
 (pyproject.toml lists them), and beside them the built parts. This module is the only place that knows the difference.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parents[1]

@@ -5,8 +5,6 @@ A name holds the id and the start time of its process, and a folder is also lock
 and files with other names, of other users, or of living processes are never touched.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re
@@ -87,7 +85,15 @@ def replace_text(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
-    """Writes a file in one step: a reader sees the old content or the new one, also after a crash.
+    """Writes a file in one step: see `replacing`."""
+    with replacing(path, private=private) as aside:
+        aside.write_bytes(content)
+
+
+@contextmanager
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """A new file beside `path`, of this process alone, that takes its place in one step at the end: a reader sees the
+    old content or the new one, also after a crash.
 
     `private`: only its owner can read it.
 
@@ -101,7 +107,7 @@ def replace_bytes(path: Path, content: bytes, *, private: bool = False) -> None:
     aside = path.with_name(f".{path.name}.{_identity()}.part")
     try:
         aside.touch(OWNER_S if private else 0o666, exist_ok=False)
-        aside.write_bytes(content)
+        yield aside
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

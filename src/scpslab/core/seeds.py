@@ -2,8 +2,6 @@
 0010).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 

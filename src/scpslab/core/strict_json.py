@@ -4,8 +4,6 @@ An error is a ValueError in one line. A value of JSON is a `Json`; `text`, `numb
 read a field of an object whose writer is not trusted.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -16,6 +14,8 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 JsonObject: TypeAlias = dict[str, Json]
 # Each may take 250 bytes: an object with one key.
 MOST_VALUES = 1_000_000
+# Python reads whole numbers that no float holds.
+LARGEST = 1e308
 
 
 class JsonError(ValueError):
@@ -69,7 +69,9 @@ def text(fields: Mapping[str, object], key: str) -> str | None:
 def number(fields: Mapping[str, object], key: str) -> float | None:
     """The number under `key`, None for anything else."""
     value = fields.get(key)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= LARGEST:
+        return None
+    return float(value)
 
 
 def count(fields: Mapping[str, object], key: str) -> int | None:

@@ -4,8 +4,6 @@ Only the standard library is used here: topologies import this module inside the
 Base units: rate bit/s, duration ns, size bytes, ratio a plain float between 0 and 1.
 """
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 
@@ -17,6 +15,8 @@ RATE = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 DURATION = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
 SIZE = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
+# Units that nobody counts decimals of.
+NOT_DECIMAL = ("min", "h", "KiB", "MiB", "GiB")
 # The largest number of 64 signed bits, which every consumer of a plan can hold.
 LARGEST = 2**63 - 1
 
@@ -42,10 +42,9 @@ def parse(kind: str, value: object) -> int:
     units = KINDS[kind]
     example = EXAMPLES[kind]
     match = _NUMBER.match(value) if isinstance(value, str) else None
-    if match is None and not isinstance(value, str):
-        raise UnitError(f"{value!r} (no unit)", f'a {kind} such as "{example}"')
     if match is None:
-        raise UnitError(f'"{value}"', f'a {kind} such as "{example}"')
+        found = f'"{value}"' if isinstance(value, str) else f"{value!r} (no unit)"
+        raise UnitError(found, f'a {kind} such as "{example}"')
     number, unit = match.group(1), match.group(2)
     if unit is None:
         raise UnitError(f'"{value}" (no unit)', f'a {kind} such as "{example}"')
@@ -74,10 +73,8 @@ def text(kind: str, number: int) -> str:
     """The shortest text that `parse` reads back to `number`: the largest unit with at most six decimals."""
     if number == 0:
         return f"0 {'s' if kind == 'duration' else next(iter(KINDS[kind]))}"
-    decimal_units = {name: factor for name, factor in KINDS[kind].items() if "i" not in name or kind == "rate"}
-    decimal_units = {name: factor for name, factor in decimal_units.items() if name not in ("min", "h")}
-    for name, factor in sorted(decimal_units.items(), key=lambda item: -item[1]):
-        if number >= factor:
+    for name, factor in sorted(KINDS[kind].items(), key=lambda item: -item[1]):
+        if number >= factor and name not in NOT_DECIMAL:
             exact = Decimal(number) / factor
             if exact == round(exact, 6):
                 return f"{exact.normalize():f} {name}"

@@ -1,71 +1,75 @@
 """The base class of every part of a file that a person writes."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal, Self, Union
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    ModelWrapValidatorHandler,
-    PrivateAttr,
-    SerializationInfo,
-    SerializerFunctionWrapHandler,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-    model_serializer,
-    model_validator,
-)
+import pydantic
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, ErrorDetails, InitErrorDetails, PydanticKnownError, core_schema
 
+from scpslab.core.contents import parted
 from scpslab.core.problems import UnfitError
 
 LONGEST_SHOWN = 60
 
 
-class Part(BaseModel):
+class Part(pydantic.BaseModel):
     """Strict (no text where a number is meant, nor the other way round), frozen, unknown keys refused."""
 
-    model_config = ConfigDict(
+    model_config = pydantic.ConfigDict(
         extra="forbid", frozen=True, strict=True, allow_inf_nan=False, validate_default=True, defer_build=True
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchemaValue:
+        made = handler(core)
+        schema = handler.resolve_ref_schema(made)
+        schema["description"], keys = said_of(cls)
+        for name, text in keys.items():
+            schema["properties"][cls.model_fields[name].alias or name]["description"] = text
+        return made
+
+
+def said_of(part: type[pydantic.BaseModel]) -> tuple[str, dict[str, str]]:
+    """What a part's docstring says of the part itself, and, under "Attributes:", of each of its keys."""
+    summary, keys = "", dict[str, str]()
+    for each in reversed(part.__mro__):
+        summary, said = parted(each.__dict__.get("__doc__"), "Attributes")
+        keys |= said
+    return summary, {name: text for name, text in keys.items() if name in part.model_fields}
 
 
 def key(
     default: Any = ...,
     *,
-    says: str,
+    says: str | None = None,
     example: Any = None,
     alias: str | None = None,
     least: float | None = None,
     most: float | None = None,
 ) -> Any:
-    """A key of a part: its default (a key without one is required), its meaning (`says`), an example, and its
-    bounds.
+    """A key of a part: its default (a key without one is required), its meaning (`says`) where the docstring of the
+    part does not say it, an example, and its bounds.
     """
-    return Field(
+    return pydantic.Field(
         default, description=says, examples=None if example is None else [example], alias=alias, ge=least, le=most
     )
 
 
 class Band(Part):
-    """A range of numbers with one end or both."""
+    """A range of numbers with one end or both.
 
-    at_least: float | None = key(None, says="Lower end of the band.", example=62)
-    at_most: float | None = key(None, says="Upper end of the band.", example=70)
+    Attributes:
+        at_least: Lower end of the band.
+        at_most: Upper end of the band.
+    """
+
+    at_least: float | None = key(None, example=62)
+    at_most: float | None = key(None, example=70)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -76,7 +80,7 @@ class Band(Part):
         """Whether a number is in the band."""
         return self.ends[0] <= number <= self.ends[1]
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def _has_band(self) -> Self:
         if self.at_least is None and self.at_most is None:
             raise UnfitError("no band", "at_least, at_most or both")
@@ -113,7 +117,7 @@ def shown(value: object) -> str:
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
-Version = Annotated[Literal[1], BeforeValidator(_known_version)]
+Version = Annotated[Literal[1], pydantic.BeforeValidator(_known_version)]
 
 
 class PartOfKinds(Part):
@@ -123,7 +127,7 @@ class PartOfKinds(Part):
     """
 
     KINDS: ClassVar[Mapping[str, type[Part]]] = {}
-    _parts: dict[str, Part] = PrivateAttr(default_factory=dict)
+    _parts: dict[str, Part] = pydantic.PrivateAttr(default_factory=dict)
 
     @classmethod
     def keys(cls) -> dict[str, FieldInfo]:
@@ -136,9 +140,9 @@ class PartOfKinds(Part):
         """What the kinds add to the meaning of one of its own keys."""
         return ""
 
-    @model_validator(mode="wrap")
+    @pydantic.model_validator(mode="wrap")
     @classmethod
-    def _divide(cls, data: object, read_own: ModelWrapValidatorHandler[Self]) -> Self:
+    def _divide(cls, data: object, read_own: pydantic.ModelWrapValidatorHandler[Self]) -> Self:
         if not isinstance(data, Mapping):
             return read_own(data)
         of_kinds = {name for kind in cls.KINDS.values() for name in kind.model_fields}
@@ -148,24 +152,24 @@ class PartOfKinds(Part):
             wanted = cls.KINDS[name].model_fields.keys() if name else data.keys() - of_kinds
             try:
                 parts[name] = read({key: value for key, value in data.items() if key in wanted})
-            except ValidationError as error:
+            except pydantic.ValidationError as error:
                 wrong += error.errors(include_url=False)
         if wrong:
-            raise ValidationError.from_exception_data(cls.__name__, [_again(one) for one in wrong])
+            raise pydantic.ValidationError.from_exception_data(cls.__name__, [_again(one) for one in wrong])
         self = parts.pop("")
         assert isinstance(self, cls)  # what its own reader makes
         self._parts.update(parts)
         return self
 
-    @model_serializer(mode="wrap")
-    def _flat(self, own: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+    @pydantic.model_serializer(mode="wrap")
+    def _flat(self, own: pydantic.SerializerFunctionWrapHandler, info: pydantic.SerializationInfo) -> dict[str, Any]:
         kinds = (part.model_dump(mode=info.mode, exclude_none=info.exclude_none) for part in self._parts.values())
         flat: dict[str, Any] = own(self)
         return flat | {name: value for kind in kinds for name, value in kind.items()}
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        schema = handler.resolve_ref_schema(handler(core))
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchemaValue:
+        schema = handler.resolve_ref_schema(super().__get_pydantic_json_schema__(core, handler))
         for name, spec in schema["properties"].items():
             spec["description"] = f"{spec['description'].removesuffix('.')}{cls.said_by_kinds(name)}."
         for kind in cls.KINDS.values():
@@ -190,10 +194,14 @@ class OneOf:
     def __init__(self, names: Collection[str]) -> None:
         self.names = names
 
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, _source: Any, _handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self._check)
 
-    def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        self, _core: CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         return handler(core_schema.literal_schema(list(self.names)))
 
     def _check(self, value: object) -> object:
@@ -212,7 +220,7 @@ class OneOfKinds:
     def __init__(self, kinds: Mapping[str, type[Part]], discriminator: Any = "kind") -> None:
         self.kinds, self.discriminator = kinds, discriminator
         # The names of the kinds that it reads; others may come.
-        self._read_by: tuple[list[str], TypeAdapter[Any]] | None = None
+        self._read_by: tuple[list[str], pydantic.TypeAdapter[Any]] | None = None
 
     @property
     def named(self) -> dict[str, type[Part]]:
@@ -220,18 +228,22 @@ class OneOfKinds:
         return {name: kind for name, kind in self.kinds.items() if kind.model_fields}
 
     @property
-    def _reader(self) -> TypeAdapter[Any]:
+    def _reader(self) -> pydantic.TypeAdapter[Any]:
         named = self.named
         if self._read_by is None or self._read_by[0] != [*named]:
-            members = tuple(Annotated[kind, Tag(name)] for name, kind in named.items())
-            union: Any = Annotated[Union[members], Discriminator(self.discriminator)]  # noqa: UP007 (made while the program runs)
-            self._read_by = [*named], TypeAdapter(union)
+            members = tuple(Annotated[kind, pydantic.Tag(name)] for name, kind in named.items())
+            union: Any = Annotated[Union[members], pydantic.Discriminator(self.discriminator)]  # noqa: UP007 (made while the program runs)
+            self._read_by = [*named], pydantic.TypeAdapter(union)
         return self._read_by[1]
 
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, _source: Any, _handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self._read)
 
-    def __get_pydantic_json_schema__(self, _core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        self, _core: CoreSchema, handler: pydantic.GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         return handler(self._reader.core_schema)
 
     def _read(self, value: object) -> Part:
@@ -245,10 +257,12 @@ class Spelt:
     def __init__(self, pattern: str, means: str) -> None:
         self.pattern, self.means = pattern, means
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: pydantic.GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> JsonSchemaValue:
         return handler(core) | {"pattern": self.pattern}
 
     def _check(self, value: str) -> str:
@@ -266,10 +280,10 @@ def exactly_one_of(first: str, second: str) -> Any:
             raise UnfitError(f"{'both' if said else 'neither'} of {first} and {second}", "exactly one of them")
         return part
 
-    return model_validator(mode="after")(check)
+    return pydantic.model_validator(mode="after")(check)
 
 
-def one_line(least: int, most: int) -> AfterValidator:
+def one_line(least: int, most: int) -> pydantic.AfterValidator:
     """A text of one line with so many characters, all of which can be shown; line ends around it are taken away."""
 
     def check(value: str) -> str:
@@ -280,4 +294,4 @@ def one_line(least: int, most: int) -> AfterValidator:
             raise UnfitError(found, f"one line of {least} to {most} characters")
         return text
 
-    return AfterValidator(check)
+    return pydantic.AfterValidator(check)

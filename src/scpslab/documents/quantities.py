@@ -2,23 +2,12 @@
 scenario reads like its source.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    PlainSerializer,
-    PlainValidator,
-    WithJsonSchema,
-)
+import pydantic
 from pydantic_core import CoreSchema, core_schema
 
 from scpslab.core import units
@@ -73,13 +62,15 @@ class Quantity(int):
         return cls(value if isinstance(value, str | Quantity) else units.parse(cls.kind, value))
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: pydantic.GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(
             cls.of_file, serialization=core_schema.plain_serializer_function_ser_schema(lambda value: value.written)
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        cls, _schema: CoreSchema, _handler: pydantic.GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         names = "|".join(units.KINDS[cls.kind])
         return {
             "type": "string",
@@ -131,7 +122,7 @@ class Start(Duration):
         return self.text if self.earliest is None else {"random": self.text}
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: pydantic.GetJsonSchemaHandler) -> dict[str, Any]:
         drawn = {"type": "object", "properties": {"random": {"type": "string"}}, "required": ["random"]}
         fixed = super().__get_pydantic_json_schema__(schema, handler)
         return {"anyOf": [fixed, drawn | {"format": "{random: FROM..TO}"}]}
@@ -237,11 +228,6 @@ def _topology(value: str) -> str:
     return value
 
 
-def value_text(value: object) -> str:
-    """A value as files and tables have it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def as_several(value: Any) -> Any:
     """A value as the only one of several."""
     return value if isinstance(value, tuple) else (value,)
@@ -272,9 +258,9 @@ def _unsigned(limit: int) -> Callable[[object], object]:
 
 QueueLimit = Annotated[
     Size | Packets | Products,
-    PlainValidator(_queue_limit),
-    PlainSerializer(lambda value: value.text, return_type=str),
-    WithJsonSchema(
+    pydantic.PlainValidator(_queue_limit),
+    pydantic.PlainSerializer(lambda value: value.text, return_type=str),
+    pydantic.WithJsonSchema(
         {
             "type": "string",
             "format": "size, packets or BDP",
@@ -283,18 +269,18 @@ QueueLimit = Annotated[
         }
     ),
 ]
-Count = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=1, le=units.LARGEST)]
-Seed = Annotated[int, BeforeValidator(_unsigned(units.LARGEST)), Field(ge=0, le=units.LARGEST)]
-Port = Annotated[int, Field(ge=1, le=65535)]
-Precedence = Annotated[int, Field(ge=0, le=15)]
+Count = Annotated[int, pydantic.BeforeValidator(_unsigned(units.LARGEST)), pydantic.Field(ge=1, le=units.LARGEST)]
+Seed = Annotated[int, pydantic.BeforeValidator(_unsigned(units.LARGEST)), pydantic.Field(ge=0, le=units.LARGEST)]
+Port = Annotated[int, pydantic.Field(ge=1, le=65535)]
+Precedence = Annotated[int, pydantic.Field(ge=0, le=15)]
 # Of segments, packets or timeouts; and a first window, which has one at least.
-UpToThousand = Annotated[int, Field(ge=0, le=1000)]
-Window = Annotated[int, Field(ge=1, le=1000)]
+UpToThousand = Annotated[int, pydantic.Field(ge=0, le=1000)]
+Window = Annotated[int, pydantic.Field(ge=1, le=1000)]
 Probability = Annotated[
     float,
-    BeforeValidator(as_share),
-    Field(ge=0, le=1),
-    WithJsonSchema(
+    pydantic.BeforeValidator(as_share),
+    pydantic.Field(ge=0, le=1),
+    pydantic.WithJsonSchema(
         {
             "anyOf": [
                 {"type": "number", "minimum": 0, "maximum": 1},
@@ -310,13 +296,13 @@ NAME = Spelt(
 Name = Annotated[str, NAME]
 TopologyName = Annotated[
     str,
-    AfterValidator(_topology),
-    WithJsonSchema(
+    pydantic.AfterValidator(_topology),
+    pydantic.WithJsonSchema(
         {"type": "string", "format": "name or path", "pattern": TOPOLOGY.pattern, "examples": ["fy97", "./mine.py"]}
     ),
 ]
 # Of tuple[X, Y].
-PAIR = BeforeValidator(_two)
+PAIR = pydantic.BeforeValidator(_two)
 AxisValue = bool | int | float | str
 # A list, or a value for a list of it alone.
-OneOrMore = Annotated[tuple[AxisValue, ...], BeforeValidator(as_several), Field(min_length=1)]
+OneOrMore = Annotated[tuple[AxisValue, ...], pydantic.BeforeValidator(as_several), pydantic.Field(min_length=1)]

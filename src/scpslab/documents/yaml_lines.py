@@ -4,19 +4,150 @@ Refused: a key twice, keys that are not text, aliases and merges (every value is
 number.
 """
 
-from __future__ import annotations
-
+import copy
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
 from scpslab.core.contents import LARGEST_TEXT, content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.problems import KeyPath, Problem, UnfitError, dotted
-from scpslab.documents.yaml_words import in_words
+
+LONGEST = 40  # characters of a line that are repeated
+NO_SPACE = re.compile(r"\s*(?:- )?[\w.*-]+:\S")
+BEGINS_TEXT = re.compile(r":\s+[|>][-+]?\s*$")
+NO_SPACE_AFTER_DASH = re.compile(r"\s*-[^\s-]")
+TWO_COLONS = re.compile(r"\s*(?:- )?[^:]+:\s.*:(?:\s|$)")
+BRACKETS = {"while parsing a flow mapping": "{}", "while parsing a flow sequence": "[]"}
+AFTER_DASH = '"-" without a space behind it', '"- "', "Add a space."
+CANNOT_START = re.compile(r"found character '(.*)' that cannot start any token")
+
+
+class Words(NamedTuple):
+    """The line, counted from 0, if one is known, and what to say of it."""
+
+    line: int | None
+    found: str
+    expected: str
+    advice: str = "Correct the line."
+
+
+class _Said(NamedTuple):
+    """What PyYAML says: its problem and where, in the context of what began where, in these lines."""
+
+    problem: str
+    at: yaml.Mark
+    context: str
+    begun: yaml.Mark
+    lines: list[str]
+
+    @property
+    def line(self) -> str:
+        return self.lines[self.at.line] if self.at.line < len(self.lines) else ""
+
+
+def in_words(error: yaml.YAMLError, text: str) -> Words:
+    """What PyYAML has found, said of the line in which a person would mend it."""
+    problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
+    at, begun = (getattr(error, name, None) for name in ("problem_mark", "context_mark"))
+    if at is not None:
+        said = _Said(problem, at, str(getattr(error, "context", "")), begun or at, text.splitlines())
+        for rule in (_token, _no_colon, _open_quote, _second_key, _open_bracket, _indentation):
+            if (words := rule(said)) is not None:
+                return words
+    return Words(None if at is None else at.line, problem.removeprefix("found "), "YAML")
+
+
+def _token(said: _Said) -> Words | None:
+    if "constructor for the tag" in said.problem:
+        return Words(said.at.line, "a tag, which begins with !", "the value alone", "Remove the tag.")
+    if "expected the node content" in said.problem:
+        there = _short(said.line[said.at.column :])
+        return Words(said.at.line, f'"{there}"' if there else "the end of the text", "a value")
+    if said.line.lstrip(" ").startswith("\t"):
+        return Words(said.at.line, "a tab", "spaces in front of a key", "Replace the tab by spaces.")
+    if (match := CANNOT_START.fullmatch(said.problem)) is None:
+        return None
+    return Words(said.at.line, f'a text that begins with "{match[1]}"', "it in quotes", "Write quotes around it.")
+
+
+def _no_colon(said: _Said) -> Words | None:
+    return _without_colon(said, said.begun.line) if "expected ':'" in said.problem else None
+
+
+def _open_quote(said: _Said) -> Words | None:
+    if "quoted scalar" not in said.context or "end of stream" not in said.problem:
+        return None
+    return Words(said.begun.line, "a quote that does not end", "the same quote after the text", "Add it.")
+
+
+def _second_key(said: _Said) -> Words | None:
+    if not said.problem.startswith("mapping values"):
+        return None
+    number, line = said.at.line, said.line
+    before = next((above for above in reversed(said.lines[:number]) if above.strip()), "")
+    if NO_SPACE_AFTER_DASH.match(line):
+        return Words(number, *AFTER_DASH)
+    if not TWO_COLONS.match(line) and _indent(line) > _indent(before):
+        found = f'a key that is indented deeper than "{_short(before)}" above it, which has a value already'
+        return Words(number, found, f"{_spaces(_indent(before))} in front of it")
+    if NO_SPACE.match(before):
+        return _without_colon(said, number - 1)
+    return Words(number, 'a second ":" in a line', "the text in quotes", 'Write the value as "…".')
+
+
+def _open_bracket(said: _Said) -> Words | None:
+    if said.context not in BRACKETS:
+        return None
+    opened, closed = tuple(BRACKETS[said.context])
+    if said.begun.line < said.at.line:
+        return Words(
+            said.begun.line, f'"{opened}" without its "{closed}"', f'"{closed}" after the last value', "Add it."
+        )
+    there = _short(said.line[said.at.column :]) or "the end of the line"
+    return Words(said.at.line, f'"{there}" inside "{opened}{closed}"', f'"," or "{closed}" in front of it')
+
+
+def _indentation(said: _Said) -> Words | None:
+    if not said.context.startswith("while parsing a block"):
+        return None
+    if NO_SPACE_AFTER_DASH.match(said.line):
+        return Words(said.at.line, *AFTER_DASH)
+    # The keys of a list's item stand behind its dash.
+    column = said.begun.column + (2 if "collection" in said.context and not said.line.lstrip().startswith("-") else 0)
+    found = f"a line that begins after {_spaces(said.at.column)}"
+    return Words(
+        said.at.line, found, f"{_spaces(column)}, as in line {said.begun.line + 1}", "Indent it like that line."
+    )
+
+
+def _without_colon(said: _Said, number: int) -> Words:
+    line = said.lines[number]
+    if NO_SPACE.match(line):
+        return Words(number, f'"{_short(line)}"', 'a space after ":"', "Add the space.")
+    above = next((one for one in reversed(said.lines[:number]) if one.strip() and not _indent(one)), "")
+    if BEGINS_TEXT.search(above):
+        found = f'"{_short(line)}", a line of the text below "{_short(above)}" that is not indented'
+        return Words(number, found, "two spaces in front of it", "Indent the whole text.")
+    return Words(number, f'"{_short(line)}", which is no key with a value', '"key: value"')
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _spaces(count: int) -> str:
+    return "no space" if count == 0 else "1 space" if count == 1 else f"{count} spaces"
+
+
+def _short(line: str) -> str:
+    text = line.strip()
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
 
 # YAML 1.1 requires a dot in a number with an exponent; people write bit error rates without one.
 FLOAT = re.compile(r"^[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)[eE][-+]?[0-9]+$|^[-+]?[0-9]+\.[0-9]*$|^[-+]?\.[0-9]+$")
@@ -26,8 +157,8 @@ TOO_SMALL = re.compile(r"^[-+]?[0.]*+[1-9][0-9.]*+(?:[eE]-[0-9]+)?$")
 OTHER_WHOLE, OTHER_FLOAT = re.compile(r"[-+]?+(?!(0|[1-9][0-9]*)$).+"), re.compile(r".*[_:].*")
 DEEPEST = 40
 TOP = "top level"
-# Each takes a kilobyte and some twenty microseconds.
-MOST_NODES = 200_000
+# Each takes a kilobyte and some twenty microseconds; and each character, of a comment too, up to three microseconds.
+MOST_NODES, MOST_CHARACTERS = 200_000, 8 << 20
 # Characters. No key has more, and Python refuses to print thousands.
 LONGEST_WHOLE = 300
 
@@ -153,7 +284,8 @@ def read_content(content: bytes, path: Path, form: Form) -> tuple[dict[str, Any]
         ScenarioError: not YAML, a key twice, or not a mapping.
     """
     try:
-        return _read(content.decode("utf-8"), form)
+        data, lines = _read(content.decode("utf-8"), form)
+        return copy.deepcopy(data), lines
     except UnicodeDecodeError as error:
         raise ScenarioError(
             f"{path}: found bytes that are not UTF-8; expected text. Save the file as UTF-8."
@@ -161,6 +293,11 @@ def read_content(content: bytes, path: Path, form: Form) -> tuple[dict[str, Any]
     except _RefusedError as refused:
         place = f"{path}:{refused.line + 1}" if refused.line is not None else str(path)
         raise ScenarioError(f"{place}: {refused}") from refused
+
+
+def value_text(value: object) -> str:
+    """A value as files and tables have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def read_value(text: str) -> Any:
@@ -175,6 +312,13 @@ def read_value(text: str) -> Any:
         raise UnfitError(refused.problem.found, refused.problem.expected) from refused
 
 
+def own(path: Path) -> Any:
+    """What a file of the project's own says, which needs no lines and no refusals."""
+    return yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 (both are safe)
+
+
+# A scenario is read for itself and for each of its variants, one after the other.
+@lru_cache(maxsize=1)
 def _read(text: str, form: Form) -> tuple[dict[str, Any], dict[KeyPath, int]]:
     data, lines = _construct(text)
     if not isinstance(data, dict):
@@ -186,6 +330,8 @@ def _construct(text: str) -> tuple[Any, dict[KeyPath, int]]:
     """The value of a text, and the line of every key path in it."""
     loader = None
     lines: dict[KeyPath, int] = {}
+    if len(text) > MOST_CHARACTERS:
+        raise _RefusedError(None, f"{len(text)} characters", f"at most {MOST_CHARACTERS}", "Divide the file.")
     try:
         loader = _Loader(text)
         node = loader.get_single_node()

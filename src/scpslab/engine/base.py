@@ -1,9 +1,8 @@
 """The small interface that every engine has: prepare what the engine needs, and run one cell's plan into a folder."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -126,8 +125,14 @@ class Engine(ABC):
         A cell that hangs is ended at its limits and gets the status `failed`. Thread-safe.
         """
 
-    def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
-        """Runs a plan at the user's terminal until the user leaves; returns the lab's exit code.
+    def interact(
+        self,
+        plan: Plan,
+        folder: Path,
+        meanwhile: Callable[[Path], None],
+        at: Callable[[], AbstractContextManager[Any]] | None = None,
+    ) -> int:
+        """Runs a plan at the user's terminal until the user leaves; returns the lab's exit code. `at`: another console.
 
         The lab's files are in `folder`/cell/out. `meanwhile` gets this path several times a second while the lab runs,
         and must not trust its content.
@@ -155,10 +160,11 @@ class Interrupted(Exception):  # it is no error
 
 @dataclass(frozen=True)
 class Needs:
-    """The needs of a plan beyond kernel TCP on process nodes: the `scps` program, Docker."""
+    """The needs of a plan beyond kernel TCP on process nodes: the `scps` program, Docker, a kernel with IPv6."""
 
     stack: bool
     docker: bool
+    ipv6: bool = False
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -172,7 +178,7 @@ class Needs:
             workload.runs_scps for workload in cell.workloads
         )
         speaks = is_run or any(STACKS[node.stack].runs_scps for node in network.speaking)
-        return cls(bool(network.serial_links) or speaks, network.containers == "docker")
+        return cls(bool(network.serial_links) or speaks, network.containers == "docker", network.is_ipv6)
 
 
 def own_images(plan: Plan) -> list[str]:
@@ -183,11 +189,17 @@ def own_images(plan: Plan) -> list[str]:
 
 
 def check_packs(engine: Engine, plans: Iterable[Plan]) -> None:
-    """Checks that an engine can give nodes what the plans ask for.
+    """Checks that an engine can do what the plans ask for: packages, and events that follow a first run.
 
     Raises:
         CapabilityError: it cannot.
     """
+    plans = list(plans)
+    if not engine.deterministic and any(step.after for plan in plans for step in plan.cell.events):
+        why = "for no run there is like the one before"
+        raise CapabilityError(
+            f"engine {engine.name}: found events with after; expected none, {why}. Use --engine virtual."
+        )
     packs = [plan.network.pack for plan in plans if plan.network.pack]
     if packs and not engine.takes_packs:
         named = ", ".join(packs[0].packages) or "programs of the scenario's"

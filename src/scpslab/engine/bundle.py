@@ -2,8 +2,6 @@
 interpreter. And what hashes cover of it.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +16,7 @@ from scpslab.setup import Images, Program
 PARTS = (
     "__init__.py",
     "topology.py",
-    *("core/__init__.py", "core/choices.py", "core/kinds.py", "core/names.py", "core/problems.py"),
+    *("core/__init__.py", "core/addresses.py", "core/choices.py", "core/kinds.py", "core/names.py", "core/problems.py"),
     *("core/project.py", "core/strict_json.py", "core/units.py"),
     *("plan", "lab", "kinds"),
 )

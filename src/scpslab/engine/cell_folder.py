@@ -151,7 +151,7 @@ def _write_profile(plan: Plan, link: str, direction: Direction, folder: Path) ->
     impairment = plan.cell.impairment(link, direction.name)
     if impairment is None or impairment.profile is None:
         return
-    from scpslab.scenario.profiles.tables import tables  # noqa: PLC0415  # few cells have one
+    from scpslab.scenario.profiles.planning import tables  # noqa: PLC0415  # few cells have one
 
     for ending, content in tables(impairment.profile, direction).items():
         (folder / file_name(link, direction.name, suffix=ending)).write_bytes(content)

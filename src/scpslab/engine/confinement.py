@@ -2,8 +2,6 @@
 of the files a guest leaves.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,13 +1,12 @@
 """What engines of the lab kernel find of this machine, each thing with the command that fixes what is missing."""
 
-from __future__ import annotations
-
 import math
 import os
 import platform
 import re
 import resource
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -16,14 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError, ScpslabError
+from scpslab.core.folders import somebody_elses
 from scpslab.core.installation import PACKAGES, SETUP
+from scpslab.engine import appliance as machines
 from scpslab.engine import memory
-from scpslab.engine.appliance import native
 from scpslab.engine.appliance.machine import QEMU, in_a_machine, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
-from scpslab.engine.rights import rights
-from scpslab.setup import Images, ensure, silent
+from scpslab.setup import Images, cache_dir, ensure, silent
 from scpslab.setup import images as parts
 
 # What a control group's path says of whoever made it.
@@ -236,12 +235,7 @@ def boot() -> Finding:
             return Finding(name, "missing", "no folder for its memory", "fix the check 'memory folder' first")
         try:
             done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=BOOT_LIMIT_S,
-                env=environment,
-                check=False,
+                command, input=b"", capture_output=True, timeout=BOOT_LIMIT_S, env=environment, check=False
             )
         except subprocess.TimeoutExpired:
             return Finding(name, "missing", f"still booting after {BOOT_LIMIT_S} s", _way_to_boot())
@@ -266,7 +260,7 @@ def ptrace() -> Finding:
     except (OSError, ValueError):
         scope = 0
     filtered = re.search(r"^Seccomp:\s*2$", Path("/proc/self/status").read_text(), re.MULTILINE) is not None
-    return explain(native.may_trace(), scope, filtered, look())
+    return explain(machines.may_trace(), scope, filtered, look())
 
 
 def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Finding:
@@ -275,7 +269,7 @@ def explain(answer: int, scope: int, filtered: bool, where: Surroundings) -> Fin
     """
     if answer == 0:
         return Finding("ptrace", "ok", "allowed")
-    said = native.words(answer)
+    said = machines.words(answer)
     if scope >= SCOPE_REFUSES:
         until = "write kernel.yama.ptrace_scope=1 into /etc/sysctl.d/10-ptrace.conf and boot again"
         fix = until if scope >= SCOPE_FOR_GOOD else "sudo sysctl -w kernel.yama.ptrace_scope=1"
@@ -429,7 +423,7 @@ def cores() -> Finding:
 
 def appliance() -> Finding:
     """Do cells run in a machine of QEMU's here, and why?"""
-    return judge_appliance(native.trouble(), shutil.which(QEMU) is not None, is_accelerated())
+    return judge_appliance(machines.trouble(), shutil.which(QEMU) is not None, is_accelerated())
 
 
 def judge_appliance(why: str, has_qemu: bool, accelerated: bool) -> Finding:
@@ -484,3 +478,37 @@ def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:
             # A part that cannot be unpacked concerns several; the message says what to do.
             findings.append(Finding(check.__name__, "missing", str(error)))
     return findings
+
+
+STATUS = Path("/proc/self/status")
+
+
+def rights() -> Finding:
+    """May others change what this user runs?"""
+    name, cache = "cache's rights", cache_dir()
+    for path in (cache, *(sorted(cache.iterdir()) if cache.is_dir() else ())):
+        if why := _changeable(path):
+            fix = f"chmod -R go-w {cache}, or remove it if you do not know what is in it: it is built again"
+            return Finding(name, "warning", f"{path} is {why}: others may change programs that you run", fix)
+    mask = _umask()
+    if mask is not None and not mask & stat.S_IWOTH:
+        found = f"umask {mask:03o}: others may write to every file that you make, the cache's too"
+        return Finding(name, "warning", found, "umask 022, also in your shell's start file")
+    return Finding(name, "ok", f"only you may change {cache}")
+
+
+def _changeable(path: Path) -> str:
+    try:
+        why = somebody_elses(path)
+        return why.replace("a file", "a folder") if path.is_dir() else why
+    except OSError:
+        return ""
+
+
+def _umask() -> int | None:
+    """The mask of new files. Asking the system for it would change it."""
+    try:
+        found = re.search(r"^Umask:\s*([0-7]+)", STATUS.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1], 8) if found else None

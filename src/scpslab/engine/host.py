@@ -2,8 +2,6 @@
 containers.
 """
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil
@@ -20,9 +18,9 @@ from scpslab.core.folders import whole_folder
 from scpslab.engine.base import Finding, Needs, own_images
 from scpslab.engine.bundle import copy_programs, sources
 from scpslab.engine.cell_folder import CellFolder
+from scpslab.engine.console import SessionConsole
 from scpslab.engine.hostlab import CGROUPS, PATH, PYTHON, HostLab, dead_labs, remove
 from scpslab.engine.process import ProcessEngine
-from scpslab.engine.terminal import SessionConsole
 from scpslab.lab import docker
 from scpslab.plan import Plan
 from scpslab.setup import Say, ensure_stack, ensure_tools, trust

@@ -7,8 +7,6 @@ bridges and mounts disappear with its processes. Three things remain to be remov
 control group, its containers, its folder. The id names the process that started the lab.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import itertools
@@ -240,6 +238,8 @@ class HostLab:
         join = f'echo $$ >"{cgroup(self.id)}/cgroup.procs" && exec "$@"'
         command = ["setpriv", "--pdeathsig", "KILL", "sh", "-c", join, "sh", "unshare", "--net", "--mount"]
         command += ["sh", "-c", ENTER, "sh", str(self.state / "work"), str(self.cell)]
+        # A terminal that nobody sits at is the lab's alone: only then does Ctrl-C come from it.
+        command += ["setsid", "--ctty", "--wait"] if options.get("stdin", -1) > 2 else []
         command += [PYTHON, "-S", "-E", "-B", str(self.programs / "run_lab.py")]
         return subprocess.Popen(command, env=environment, cwd="/", **options)
 

@@ -1,7 +1,5 @@
 """Engine `live`: the lab kernel on the wall clock."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scpslab.engine.uml import UmlEngine

@@ -2,8 +2,6 @@
 is too small, or mounted so that no kernel can run from it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterable, Iterator

@@ -2,24 +2,25 @@
 process's files into place.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from scpslab.core.strict_json import JsonError, count, loads
+from scpslab.core.units import LARGEST
 from scpslab.engine.base import CellRun, Engine, Interrupted, LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.console import LabConsole
-from scpslab.engine.terminal import SessionConsole, at_terminal, wait_for_user
-from scpslab.lab.records import Status
+from scpslab.engine.console import LabConsole, SessionConsole, at_terminal, wait_for_user
+from scpslab.lab.records import INSTANTS, Status
 from scpslab.plan import Plan
+from scpslab.plan.events import Step
+from scpslab.runs import CellFiles
 
 # A cell has failed to keep real time if more than this share of its clock ticks come later than this.
 TICK_NS, LATE_NS, LATE_SHARE = 10_000_000, 5_000_000, 0.01
@@ -44,6 +45,16 @@ class Ending:
     why: str
     returncode: int
     is_lost: bool = False
+
+
+def instants(folder: Path, unknown: Mapping[int, Step]) -> dict[int, int | None]:
+    """When a lab says that events come of which nobody knew when."""
+    try:
+        lines = [loads(line) for line in (folder / INSTANTS).read_bytes().splitlines()]
+    except (OSError, JsonError):
+        return {}
+    said = {count(line, "step"): count(line, "t_ns") for line in lines if isinstance(line, dict)}
+    return {n: t_ns for n in unknown if (t_ns := said.get(n)) is not None and 0 <= t_ns <= LARGEST}
 
 
 class ProcessEngine(Engine):
@@ -93,9 +104,25 @@ class ProcessEngine(Engine):
         """Makes a lab look at its input again."""
 
     def run(self, cell: CellRun) -> Status:
-        """Runs a cell; where its lab was lost meanwhile, once more."""
-        status, is_lost = self._run_once(cell)
-        return self._run_once(cell)[0] if is_lost and not self._stopped else status
+        """Runs a cell, once more where its lab was lost meanwhile; where events follow lines of its files, until their
+        instants are known, and then to its end.
+        """
+        cell = replace(cell, plan=cell.plan.as_planned)
+        while True:
+            status, is_lost = self._run_once(cell)
+            if is_lost and not self._stopped:
+                status, _ = self._run_once(cell)
+            unknown = {n: step for n, step in enumerate(cell.plan.cell.events, start=1) if step.t_ns is None}
+            if not unknown:
+                return status
+            found = instants(cell.folder, unknown)
+            if not found:
+                number, after = next((number, step.after) for number, step in unknown.items() if step.after)
+                reason = f'event {number}: found no line in {after.log} that matches "{after.matches}"; expected one'
+                failed = replace(status, status="failed", reason=f"{reason} ({status.reason or 'the cell has ended'})")
+                CellFiles(cell.folder).write_status(failed)
+                return failed
+            cell = replace(cell, plan=cell.plan.at_instants(found))
 
     def _run_once(self, cell: CellRun) -> tuple[Status, bool]:
         """Runs a cell in a folder of its own next to its target, and moves it into place when the cell has ended.
@@ -121,14 +148,20 @@ class ProcessEngine(Engine):
             refused = self.look_over(folder)
             yield Ending(why or refused, process.returncode or 0, self.is_lost(process))
 
-    def interact(self, plan: Plan, folder: Path, meanwhile: Callable[[Path], None]) -> int:
+    def interact(
+        self,
+        plan: Plan,
+        folder: Path,
+        meanwhile: Callable[[Path], None],
+        at: Callable[[], AbstractContextManager[SessionConsole]] | None = None,
+    ) -> int:
         """Runs a plan at the user's terminal until the user leaves; see Engine.interact."""
         if not self.interactive:
             return super().interact(plan, folder, meanwhile)
         place = CellFolder(folder, plan)
         place.fill()
         self.furnish(place)
-        with at_terminal() as console, self.lab(place, console=console) as process:
+        with (at or at_terminal)() as console, self.lab(place, console=console) as process:
             try:
                 code = wait_for_user(process, console, lambda: meanwhile(place.out.path), lambda: self.nudge(process))
             finally:

@@ -4,8 +4,6 @@ A cell gets its guest in one of three ways, which give the same bytes: forked fr
 (lab/template.py), booted for it, or in the appliance. What ran before, and beside it, is not in its results.
 """
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -17,17 +15,15 @@ from pathlib import Path
 from typing import ClassVar
 
 from scpslab.core.scratch import private_folder, remove_dead, scratch
-from scpslab.engine import findings
-from scpslab.engine.appliance import native
+from scpslab.engine import appliance, findings
 from scpslab.engine.appliance.machine import QEMU, SLOWER, Job, MachineCell, Machines, Parts, find_qemu, in_a_machine
 from scpslab.engine.base import Finding, LabProcess
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import launcher, sweep
+from scpslab.engine.console import SessionConsole
 from scpslab.engine.memory import can_hold_forks, choose, free_bytes
-from scpslab.engine.standstill import standstill
 from scpslab.engine.template import Fork, Held, TemplateError, TemplateGuest, TemplatePool
-from scpslab.engine.terminal import SessionConsole
-from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine
+from scpslab.engine.uml import COMPILE_LIMITS, Guest, UmlEngine, standstill
 from scpslab.lab.template import FILE, Template
 from scpslab.plan import Plan
 from scpslab.setup import Say, cache_dir, ensure_appliance
@@ -186,7 +182,7 @@ class VirtualEngine(UmlEngine):
         """See UmlEngine.prepare. Where the lab kernel cannot run, cells run in machines that can run it."""
         plans = list(plans)
         remove_dead(cache_dir() / TEMPLATES)
-        if (why := native.trouble()) and not (self.appliance and self.appliance.machines.processes):
+        if (why := appliance.trouble()) and not (self.appliance and self.appliance.machines.processes):
             guest_mib = max((plan.network.memory_mib for plan in plans), default=0)
             self.appliance = self._new_appliance(why, say, guest_mib)
         super().prepare(say, plans)
@@ -206,7 +202,7 @@ class VirtualEngine(UmlEngine):
 
     def findings(self) -> list[Finding]:
         """See Engine.findings. Where cells run in the appliance, the lab kernel's own needs do not matter."""
-        is_inside = native.trouble() and shutil.which(QEMU)
+        is_inside = appliance.trouble() and shutil.which(QEMU)
         return findings.of_appliance() if is_inside else super().findings()
 
     def check(self) -> None:

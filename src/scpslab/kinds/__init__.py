@@ -37,7 +37,6 @@ NAMES = {
     "probes": (
         "capture",
         "tcp_info",
-        "queue",
     ),
     "disciplines": (
         "drop-tail",

@@ -3,8 +3,6 @@
 Accounts: every packet that a direction of a link was offered is delivered, lost for a stated cause, or still under way.
 """
 
-from __future__ import annotations
-
 from typing import Self
 
 from scpslab.lab.context import Context

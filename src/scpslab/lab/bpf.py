@@ -5,8 +5,6 @@ programs, and because starting `tc` with its own loader costs more than the whol
 ELF-64 object file format.
 """
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os

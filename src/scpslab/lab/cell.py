@@ -6,16 +6,20 @@ Everything is written under WORK, in memory; `finish` copies it to the cell's fo
 from __future__ import annotations
 
 import shutil
+from functools import partial
+from typing import Any
 
-from scpslab.lab import probes, services, workloads
+from scpslab.core.names import file_name
+from scpslab.lab import probes, scps_end, services, workloads
 from scpslab.lab.accounts import Accounts, Pace
 from scpslab.lab.changes import Events
 from scpslab.lab.context import Context, Folders
 from scpslab.lab.docker import Daemon
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.network import LabNetwork, write_environment
+from scpslab.lab.packets import write_scps_states
 from scpslab.lab.place import CELL, OUT, WORK
-from scpslab.lab.records import Records, Status, keep_end
+from scpslab.lab.records import GATEWAY_STATES, SCPS_STATES, Records, Status, keep_end
 from scpslab.lab.serial import SerialLink
 from scpslab.lab.stages import DirectionStages, Settled
 from scpslab.lab.switches import OpenVSwitch
@@ -127,10 +131,11 @@ class Running:
         self.workloads = [workloads.KINDS[planned.kind](planned, self.context) for planned in cell.workloads]
         for workload in self.workloads:
             workload.prepare()
+        self.is_stopping = False
         self.required = [workload for workload in self.workloads if workload.required]
         lab.phase("epoch")
         epoch = self.context.begin()
-        self.network.stages.start_epoch(epoch.realtime_ns)
+        self.network.stages.start_epoch(epoch.monotonic_ns(0))
         self.pace = Pace.asked_for(self.context, self.limits)
         if self.pace:
             self.pace.start()
@@ -139,9 +144,16 @@ class Running:
         for probe in self.probes:
             self.loop.at(epoch.realtime_ns, probe.start)
         for workload in self.workloads:
-            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, workload.begin)
+            self.loop.at(epoch.realtime_ns + workload.spec.start_ns, partial(self._begin, workload))
         self.events = Events(self.context, cell.events)
         self.events.schedule()
+        self.instants = None
+        if any(step.after for step in cell.events):
+            # Few cells have any; what a guest loads moves what happens in it.
+            from scpslab.lab.instants import Instants  # noqa: PLC0415
+
+            written = [getattr(one, "records", None) for one in (self.events, *self.probes, *self.workloads)]
+            self.instants = Instants(self.context, cell.events, written)
         for direction in self.network.directions:
             for t_ns, delay_ns in (direction.plan.delay_table or ())[1:]:
                 self._schedule_delay(direction, t_ns, delay_ns)
@@ -150,6 +162,7 @@ class Running:
         """Waits until the workloads are over, ends everything, and closes the accounts."""
         in_time = self.loop.run_until(self._is_over, self.limit_ns)
         status, reason = self._outcome(in_time)
+        given_up = next((one for one in self.required if reason and one.reason == reason), None)
         self.lab.phase("stop")
         end_ns = Context.now_ns()
         overload = self.pace.stop() if self.pace else ""
@@ -162,6 +175,9 @@ class Running:
         for link in self.lab.serial_links:
             link.settle(self.context.rest)
         self._close_workloads()
+        if given_up:
+            # One that was told to end may have said since then what it lacked.
+            reason = given_up.reason
         for router in self.prepared.routers:
             router.end(STOP_LIMIT_NS)
             router.write_records(self.lab.folders.records)
@@ -169,13 +185,9 @@ class Running:
         for probe in self.probes:
             probe.stop()
             overload = overload or probe.broken
-        for link in self.lab.serial_links:
-            routers = [router for router in self.prepared.routers if link.name in router.counted]
-            link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
-        too_many, still_open = "", accounts.write()
-        if self.prepared.plan.cell.packets:
-            records, epoch_ns = self.lab.folders.records, self.context.epoch.realtime_ns
-            too_many = self.network.stages.write_packets(records, self.network.owners, epoch_ns)
+        self._close_lines()
+        still_open = accounts.write()
+        too_many = self._write_packets() if self.prepared.plan.cell.packets else ""
         if still_open:
             status, reason = "failed", OPEN + "; ".join(still_open)
         elif overload or too_many:
@@ -186,6 +198,15 @@ class Running:
         self.context.live.write()
         return Status(status, reason, self.context.epoch.realtime_ns, self.context.epoch.t_s(end_ns))
 
+    def _write_packets(self) -> str:
+        """Writes the record of packets and what senders knew; says why that has no room."""
+        records, epoch = self.lab.folders.records, self.context.epoch
+        write_scps_states(records / SCPS_STATES, scps_end.states(self.network), epoch.realtime_ns)
+        for one in self.ready_ns:
+            write_scps_states(records / file_name(one.name, suffix=GATEWAY_STATES), [one.states()], epoch.realtime_ns)
+        # A second reading of both clocks would find them a little further apart, where time is real.
+        return self.network.stages.write_packets(records, self.network.owners, epoch.monotonic_ns(0))
+
     def _schedule_delay(self, direction: DirectionStages, t_ns: int, delay_ns: int) -> None:
         def change() -> None:
             self.network.change_delay(direction, self.prepared.settled.delay_options(direction, delay_ns))
@@ -195,6 +216,8 @@ class Running:
     def _is_over(self) -> bool:
         if self.events.reason or self.events.broken or self.prepared.services.broken:
             return True
+        if self.instants and self.instants.are_due:
+            return True
         required = self.required
         if any(workload.outcome in GIVEN_UP for workload in required):
             return True
@@ -203,7 +226,7 @@ class Running:
     def _outcome(self, in_time: bool) -> tuple[str, str]:
         if not in_time:
             return "failed", f"the virtual limit of {self.limits.virtual_s} s came before the workloads were over"
-        if broken := self.events.broken or self.prepared.services.broken:
+        if broken := self.events.broken or self.prepared.services.broken or (self.instants and self.instants.broken):
             return "failed", broken
         for workload in self.required:
             if workload.outcome in GIVEN_UP:
@@ -212,7 +235,13 @@ class Running:
             return "incomplete", self.events.reason
         return "completed", ""
 
+    def _begin(self, workload: workloads.Workload[Any]) -> None:
+        """A workload whose time comes after the cell is over, while packets are under way, does not begin."""
+        if not self.is_stopping:
+            workload.begin()
+
     def _stop_workloads(self) -> None:
+        self.is_stopping = True
         for workload in self.workloads:
             workload.stop()
         self.events.stop()
@@ -231,6 +260,13 @@ class Running:
         for workload in self.workloads:
             workload.records.close()
         self.events.close()
+        if self.instants:
+            self.instants.close()
+
+    def _close_lines(self) -> None:
+        for link in self.lab.serial_links:
+            routers = [router for router in self.prepared.routers if link.name in router.counted]
+            link.close(self.lab.folders.records, {router.node: router.counted[link.name] for router in routers})
 
     def _write_log(self) -> None:
         log, epoch = self.lab.log, self.context.epoch

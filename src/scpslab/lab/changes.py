@@ -3,11 +3,11 @@
 A plan's events do it, which also run commands in nodes at their times; or a person at the prompt.
 """
 
-from __future__ import annotations
-
 import json
 import math
+import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from scpslab.core import units
@@ -23,6 +24,7 @@ from scpslab.core.names import file_name
 from scpslab.lab.bpf import ArrayMap
 from scpslab.lab.context import Context
 from scpslab.lab.disciplines import DISCIPLINES, NETEM_LIMIT
+from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.network import LabNetwork
 from scpslab.lab.packets import LAB
 from scpslab.lab.records import Records
@@ -30,7 +32,7 @@ from scpslab.lab.services import ending
 from scpslab.lab.stages import ORDER_RATE, DirectionStages, Settled, slot_of, track
 from scpslab.lab.template import GAPS_KEPT
 from scpslab.plan.error_models import BitErrorRate, Errors
-from scpslab.plan.events import LinkStep, RunStep, ServiceStep, Step
+from scpslab.plan.events import LinkStep, RouteStep, RunStep, Step
 from scpslab.plan.links import FOR_EVER_NS, Link
 
 NEVER_BITS = 1 << 62
@@ -329,6 +331,11 @@ def as_text(what: str, value: float | str) -> float | str:
     return value
 
 
+# A program that needs nearly all of the guest's memory would keep it busy for ever with reading its own files again.
+MOST_DATA = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4
+# What programs say that get no memory, or no room for files in memory.
+SHORT_OF = re.compile(rb"MemoryError|annot allocate memory|out of memory|bad_alloc|No space left on device")
+SHORT, LAST_BYTES = " (out of memory: limits.memory)", 4096
 NOT_FOUND = 127  # what sh says of a command that is not there, POSIX.1-2017 2.8.2
 
 
@@ -341,7 +348,9 @@ class Events:
     def __init__(self, context: Context, steps: tuple[Step, ...]) -> None:
         self.context, self.steps = context, steps
         self.reason = self.broken = ""
-        self.left: int = sum(isinstance(step, LinkStep | ServiceStep) or step.required for step in steps)
+        # Contacts go on for longer than traffic.
+        known = (step for step in steps if step.t_ns is not None and not isinstance(step, RouteStep))
+        self.left: int = sum(not isinstance(step, RunStep) or step.required for step in known)
         self.processes: list[subprocess.Popen[bytes]] = []
         if steps:
             self.records = Records(context.folders.records / "events.jsonl")
@@ -350,7 +359,7 @@ class Events:
     def schedule(self) -> None:
         """Puts the steps on the loop."""
         for number, step in enumerate(self.steps, start=1):
-            self.context.loop.at(self.context.epoch.realtime_ns + step.t_ns, partial(self._do, number, step))
+            self.context.loop.at(self.context.epoch.realtime_ns + step.at_ns, partial(self._do, number, step))
 
     def done(self) -> bool:
         """Whether every step that the cell waits for is over."""
@@ -386,21 +395,34 @@ class Events:
                 if step.change != "rate":
                     self.changes.change(step.link, name, step.change, step.value, seed)
             said = {"link": step.link, "change": step.change, "value": step.value}
+        elif isinstance(step, RouteStep):
+            route = step.route
+            with inside(self.context.network.node(step.node).pid), Netlink() as here:
+                if step.holds:
+                    here.route(route.to, route.via, route_metrics(route), route.src)
+                else:
+                    here.delete_route(route.to)
+            said = {"node": step.node, "to": route.to, "via": (step.holds and route.via) or ""}
         else:
             service = self.context.services.named(step.service)
             service.kill() if step.signal == "kill" else service.stop()
             said = {"service": step.service, "signal": step.signal}
         self.records.write(t_s=self.context.epoch.now_s(), step=number, **said)
-        self.left -= 1
+        self.left -= not isinstance(step, RouteStep)
 
     def _run(self, number: int, step: RunStep) -> None:
+        # Few cells have any; what a guest loads moves what happens in it.
+        import resource  # noqa: PLC0415
+
         start_t_s = self.context.epoch.now_s()
         with (self.context.folders.logs / file_name("events", str(number), step.node, suffix=".log")).open("wb") as log:
             start = self.context.network.node(step.node).start
             with self.context.network.owners.owning(LAB):
-                process = start(
-                    ["sh", "-c", step.command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp"
-                )
+                before = resource.getrlimit(resource.RLIMIT_DATA)
+                resource.setrlimit(resource.RLIMIT_DATA, (MOST_DATA, before[1]))
+                command = ["sh", "-c", step.command]
+                process = start(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/tmp")
+                resource.setrlimit(resource.RLIMIT_DATA, before)
         self.processes.append(process)
         expected = step.expect or 0
 
@@ -412,7 +434,8 @@ class Events:
             if code == NOT_FOUND != expected and not self.broken:
                 self.broken = f"event {number}: the shell found no such command (exit code {NOT_FOUND}): {step.command}"
             elif step.required and code != expected:
-                found = f"event {number}: {ending(code)} in place of {expected}: {step.command}"
+                why = SHORT if SHORT_OF.search(Path(log.name).read_bytes()[-LAST_BYTES:]) else ""
+                found = f"event {number}: {ending(code)}{why} in place of {expected}: {step.command}"
                 self.reason = self.reason or found
 
         def give_up() -> None:

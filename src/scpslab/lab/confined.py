@@ -5,8 +5,6 @@ What it says is checked here as far as it is the same for all: one answer to eac
 bounded number. What it wants done is for the workload to judge and do.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
@@ -76,7 +74,7 @@ class Ends(Workload[Transfer]):
     def open_socket(self, node: str, ip: str, port: int, take: Callable[[bytes, Any], None]) -> socket.socket:
         """A socket of a node; what comes to it after the start is taken until there is an outcome."""
         with inside(self.network.pid(node)), self.network.owners.owning(self.name):
-            opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            opened = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET, socket.SOCK_DGRAM)
         for option in (SO_RCVBUFFORCE, SO_SNDBUFFORCE):
             opened.setsockopt(socket.SOL_SOCKET, option, SOCKET_BUFFER_BYTES)
         opened.bind((ip, port))
@@ -89,7 +87,7 @@ class Ends(Workload[Transfer]):
                 except BlockingIOError:
                     return
                 if not self.outcome:
-                    take(datagram, source)
+                    take(datagram, source[:2])
 
         self.context.loop.on_readable(opened, readable)
         return opened

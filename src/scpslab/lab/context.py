@@ -5,13 +5,12 @@ It knows no workload and no probe.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scpslab.lab.loop import Epoch, Loop
+from scpslab.lab.loop import Epoch, Loop, now_ns
 from scpslab.lab.records import Live, Records, Trace
 
 if TYPE_CHECKING:
@@ -61,10 +60,7 @@ class Context:
         self.live = Live(self.loop, self.epoch)
         return self.epoch
 
-    @staticmethod
-    def now_ns() -> int:
-        """Wall clock, ns."""
-        return time.clock_gettime_ns(time.CLOCK_REALTIME)
+    now_ns = staticmethod(now_ns)
 
     def rest(self, duration_ns: int) -> None:
         """Lets the network go on by itself for a while."""

@@ -1,13 +1,11 @@
 """Makes topology files usable with Mininet's own `mn --custom FILE --topo NAME[,parameter=value…]`, inside the lab."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any
 
+from scpslab.plan.topology import Parameters
 from scpslab.plan.topology.network import Network
-from scpslab.plan.topology.parameters import Parameters
 
 MISSING_SPACE = re.compile(r"^([\d.]+)([A-Za-z/]+)$")
 

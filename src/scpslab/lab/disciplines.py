@@ -1,7 +1,5 @@
 """What a queue discipline is in the lab: one or two of the kernel's, in the words of tc."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
@@ -14,10 +12,7 @@ NETEM_LIMIT = 1_000_000_000
 # Holds packets until the times that the program `entering` gave them, where a rate changes. netem, which hardly delays
 # them, takes them from their sockets, as it does where the rate is constant: no sender sees how long the queue is.
 PACED = f"fq limit {NETEM_LIMIT} flow_limit {NETEM_LIMIT} nopacing timer_slack 0 horizon {LONGEST_HELD_S}s"
-HOLDING = (
-    f"root handle 1: netem limit {NETEM_LIMIT} delay 1ns",
-    f"parent 1:1 handle 11: {PACED}",
-)
+HOLDING = (f"root handle 1: netem limit {NETEM_LIMIT} delay 1ns", f"parent 1:1 handle 11: {PACED}")
 
 
 class Discipline(ABC):

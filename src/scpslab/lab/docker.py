@@ -1,7 +1,5 @@
 """Docker Engine for the lab: containers through its HTTP interface (version 1.41), and in a guest the daemon itself."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

@@ -1,17 +1,15 @@
 """Mininet's `iperf`: throughput between two hosts, by a server and a client that live as long as the measurement."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import tempfile
 import time
 from contextlib import suppress
-from pathlib import Path
 from typing import IO
 
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import LABTOOL, WORK
+from scpslab.lab.services import listens
 
 PORT = 5001
 SECONDS = 5
@@ -20,8 +18,6 @@ REPORTS_WITHIN_S = 5.0
 ENDS_WITHIN_S = 2.0
 LOOK_AGAIN_S = 0.05
 PATIENCE_S = 15.0
-# States of sockets in /proc/net: a TCP socket that listens, and a UDP socket without a peer.
-LISTENING = {"tcp": "0A", "udp": "07"}
 FIGURE = re.compile(r"[\d.]+ \w+/sec")
 
 
@@ -29,27 +25,30 @@ class IperfError(Exception):
     """No measurement; the message says why."""
 
 
-def server_words(udp: bool) -> list[str]:
+def server_words(udp: bool, port: int = PORT) -> list[str]:
     """The server's command."""
-    return ["iperf", "-s", "-p", str(PORT), *(["-u"] if udp else [])]
+    return ["iperf", "-s", "-p", str(port), *(["-u"] if udp else [])]
 
 
-def client_words(ip: str, udp_rate: str, seconds: int = SECONDS) -> list[str]:
+def client_words(ip: str, udp_rate: str, seconds: int = SECONDS, port: int = PORT) -> list[str]:
     """The client's command. `udp_rate`: the rate of datagrams, such as 10M; "" for TCP."""
-    return ["iperf", "-p", str(PORT), "-t", str(seconds), "-c", ip, *(["-u", "-b", udp_rate] if udp_rate else [])]
+    return ["iperf", "-p", str(port), "-t", str(seconds), "-c", ip, *(["-u", "-b", udp_rate] if udp_rate else [])]
 
 
-def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "", seconds: int = SECONDS) -> list[str]:
-    """The throughput that the server saw (if it said so), and the one that the client saw.
+def measure(
+    client: LabNode, server: LabNode, ip: str, udp_rate: str = "", seconds: int = SECONDS, port: int = PORT, f: str = ""
+) -> list[str]:
+    """The throughput that the server saw ("" if it did not say), and the one that the client saw; `f`: iperf's unit.
 
     Raises:
         IperfError: no program, no connection, or no report.
     """
+    form = ["-f", f] if f else []
     with tempfile.TemporaryFile(dir=WORK) as said:
-        serving = _start(server, server_words(bool(udp_rate)), said)
+        serving = _start(server, [*server_words(bool(udp_rate), port), *form], said)
         try:
-            _wait_until_it_listens(serving, server, "udp" if udp_rate else "tcp", said)
-            sent = _send(client, client_words(ip, udp_rate, seconds), seconds)
+            _wait_for(serving, server, "udp" if udp_rate else "tcp", said, port)
+            sent = _send(client, [*client_words(ip, udp_rate, seconds, port), *form], seconds)
             if not FIGURE.search(sent):
                 raise IperfError(
                     "iperf: found no result of the client; expected a throughput. The client said: "
@@ -58,7 +57,7 @@ def measure(client: LabNode, server: LabNode, ip: str, udp_rate: str = "", secon
             received = _report(said)
         finally:
             _end(serving)
-    return [found[-1] for found in (FIGURE.findall(received), FIGURE.findall(sent)) if found]
+    return [found[-1] if found else "" for found in (FIGURE.findall(received), FIGURE.findall(sent))]
 
 
 def _start(node: LabNode, words: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -86,22 +85,16 @@ def _send(client: LabNode, words: list[str], seconds: int) -> str:
         return _text(said)
 
 
-def _wait_until_it_listens(serving: subprocess.Popen[bytes], server: LabNode, kind: str, said: IO[bytes]) -> None:
+def _wait_for(serving: subprocess.Popen[bytes], server: LabNode, kind: str, said: IO[bytes], port: int) -> None:
     limit = time.monotonic() + LISTENS_WITHIN_S
-    while not listens(server.pid, kind, PORT):
+    while not listens(server.pid, kind, port):
         if serving.poll() is not None or time.monotonic() > limit:
             text = _text(said).strip() or "nothing"
             raise IperfError(
-                f"iperf: found no server on {server.name}, port {PORT}; expected one that listens. The server said: "
+                f"iperf: found no server on {server.name}, port {port}; expected one that listens. The server said: "
                 f"{text}"
             )
         time.sleep(LOOK_AGAIN_S)
-
-
-def listens(pid: int, kind: str, port: int) -> bool:
-    """Whether somebody listens in the network of a process."""
-    sockets = [line.split() for line in Path(f"/proc/{pid}/net/{kind}").read_text().splitlines()[1:]]
-    return any(words[1].endswith(f":{port:04X}") and words[3] == LISTENING[kind] for words in sockets)
 
 
 def _report(said: IO[bytes]) -> str:

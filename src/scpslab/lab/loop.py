@@ -2,8 +2,6 @@
 loop: timers, and processes whose end and output matter. It sleeps in poll and nowhere else.
 """
 
-from __future__ import annotations
-
 import ctypes
 import heapq
 import itertools
@@ -23,17 +21,13 @@ def now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_REALTIME)
 
 
-def monotonic_offset_ns() -> int:
-    """What the wall clock is ahead of the monotonic clock, ns."""
-    return now_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-
-
 class Epoch:
     """The instant the network is up: a whole second of the wall clock, zero of `t_s` in every record."""
 
     def __init__(self) -> None:
         self.realtime_ns = (now_ns() // SECOND_NS + 1) * SECOND_NS
-        self.offset_ns = monotonic_offset_ns()
+        # What the wall clock is ahead of the monotonic one.
+        self.offset_ns = now_ns() - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
     def t_s(self, realtime_ns: int) -> float:
         """Seconds since the epoch of a wall-clock instant, to 1 ns."""
@@ -42,10 +36,6 @@ class Epoch:
     def now_s(self) -> float:
         """Seconds since the epoch, now."""
         return self.t_s(now_ns())
-
-    def monotonic_t_s(self, monotonic_ns: int) -> float:
-        """Seconds since the epoch of an instant of the monotonic clock."""
-        return self.t_s(monotonic_ns + self.offset_ns)
 
     def monotonic_ns(self, t_ns: int) -> int:
         """The monotonic instant that lies `t_ns` after the epoch."""

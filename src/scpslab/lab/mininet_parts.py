@@ -14,12 +14,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Never
 
 import mininet.node
-from mininet.link import Intf, Link
+from mininet.link import Intf, Link, TCIntf
 
 from scpslab.core.strict_json import JsonObject
 from scpslab.core.units import LARGEST
@@ -27,7 +28,9 @@ from scpslab.lab import changes, iperf, switches
 from scpslab.lab.cell import Prepared
 from scpslab.lab.nodes import LabNode
 from scpslab.lab.place import WORK
-from scpslab.plan.mininet import MOST_NOTES, UNLIMITED_BPS, Described, MininetScript
+from scpslab.lab.services import listens
+from scpslab.plan import paths
+from scpslab.plan.mininet import MOST_NOTES, UNLIMITED_BPS, Described, MininetScript, closing_link
 from scpslab.plan.schema import PlanError
 from scpslab.plan.values import LONGEST_LABEL
 
@@ -39,8 +42,15 @@ FILES = Path("/srv/mn")
 NOT_FOUND = FILES / ".not-found"
 HANDLER = f'() {{ echo "bash: $1: command not found" >&2; echo "$1" >>{NOT_FOUND}; return 127; }}'
 # Packages of Debian that bring programs of courses, where they have another name.
-BRINGS = "nft:nftables nc:netcat-openbsd brctl:bridge-utils killall:psmisc vconfig:vlan dig:bind9-dnsutils"
-PACKAGES = dict(pair.split(":") for pair in BRINGS.split())
+BRINGS = "nft:nftables nc:netcat-openbsd brctl:bridge-utils dig,nslookup:bind9-dnsutils ab:apache2-utils "
+BRINGS += "tracepath:iputils-tracepath arping:iputils-arping telnet:inetutils-telnet osken-manager:python3-os-ken "
+BRINGS += "dhclient:isc-dhcp-client dhcpd:isc-dhcp-server bird,birdc:bird2 arpspoof:dsniff "
+BRINGS += "mtr:mtr-tiny ssh:openssh-client sshd:openssh-server ovs-testcontroller:openvswitch-testcontroller"
+PACKAGES = {name: has for one in BRINGS.split() for names, has in [one.split(":")] for name in names.split(",")}
+# What no package brings, and what to do.
+NO_FRR = "FRR needs rights that nodes do not have; bird has OSPF (--packages bird2)"
+NO_VLAN = "the kernel has no VLAN interfaces; give ports of switches tags (ovs-vsctl set port s1-eth1 tag=10)"
+WITHOUT = {"xterm": "there is no display", "vconfig": NO_VLAN, "zebra": NO_FRR, "vtysh": NO_FRR}
 # Where there is no max_queue_size: netem's limit, and the default length of a Linux interface's queue.
 DEFAULT_QUEUE = 1000
 # tc reads a time without a unit as microseconds.
@@ -57,7 +67,7 @@ LONGEST_SHOWN = 60
 # Words of hosts that do nothing here, and why.
 IGNORED = {
     "inNamespace": "each node has a network of its own, and none has a way to the outside",
-    "privateDirs": "/tmp, /run, /etc and /var are each node's own, all nodes share the others",
+    "privateDirs": "/run, /etc and /var are each node's own, so is /tmp where it says so; all nodes share the others",
     **dict.fromkeys(("cpu", "cores", "sched"), "computing takes no virtual time"),
 }
 # Words that say how Mininet does a thing, those of every interface, and those to say something about.
@@ -69,10 +79,21 @@ SHAPED = {"bw", "delay", "loss", "max_queue_size"}
 CHANGES, OWN = re.compile(r"\.config\b"), re.compile(r"super\(.*?\)\s*\.config|\.config\(\s*self")
 # Settings that a network namespace takes over from the first one when it is made (Linux 6.12, tcp_sk_init).
 TAKEN_OVER = ("tcp_congestion_control", "tcp_rmem", "tcp_wmem", "ip_forward")
+# Settings that scripts type into nodes while they still make the network.
+SETS = re.compile(r"(sudo )?(sysctl|iptables|ethtool|ulimit|mkdir|echo \S+ *> *\S?/proc/)")
 # What constructors of Mininet's own type into nodes.
 OF_CONSTRUCTORS = {"ifconfig lo up", "sysctl -n net.ipv4.ip_forward"}
-# Commands of tc, and what it says when it refuses.
-OF_TC, WRONG = re.compile(r"\btc\b"), re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
+# A client that sends all it can for a time.
+SENDS_ALL = re.compile(r"\biperf3?\b(?!.*\s-[ubnkF])(?=.*\s-c\s*(\S+))")
+# Commands of tc and ip link, and what they say when they refuse; what any command says where the kernel lacks it.
+OF_TC, WRONG = re.compile(r"\b(tc|ip link add)\b"), re.compile(r"(Error|RTNETLINK|Cannot|What is).*")
+LACKS = re.compile(
+    r".*(not enabled in kernel|Unknown device type|Operation not supported|not supported by protocol|No support for"
+    r"|Error talking to the kernel|Module \S+ not found|cannot stat /proc/sys/(?!net/ipv6)\S+).*"
+)
+ABSENT = re.compile(r"bash: (?:line \d+: )?(/\S+): No such file or directory")
+# What Open vSwitch takes, and does not do beside the lab's links.
+POLICING = "ingress_policing"
 
 
 def refuse(found: str, expected: str) -> SystemExit:
@@ -91,9 +112,11 @@ class Drawing:
     cell: Prepared
     script: MininetScript
     real: Any = None
+    net: Any = None
     replaced: changes.Replaced | None = None
     changes: changes.LinkChanges
-    begun = without_controller = False
+    # `building`: a node is being made, whose class may have commands of its own for it.
+    begun = without_controller = building = False
 
     def __init__(self) -> None:
         self.nodes: dict[str, ScriptNode] = {}
@@ -104,6 +127,11 @@ class Drawing:
         self.at_first: dict[str, str] = {}
         self.settings: dict[str, str] = {}
         self.theirs: set[Any] = set()
+        # Switches that learn by themselves in place of a controller.
+        self.learning: set[str] = set()
+        self.controllers: list[ScriptController] = []
+        # Addresses that ends of links have.
+        self.addresses: set[str] = set()
 
     def note(self, text: str) -> None:
         """Says once what the lab does not do: in the first run with the network, later at once."""
@@ -135,6 +163,10 @@ class Drawing:
         for end in (end for link in self.links if link.changes for end in link.ends):
             self.renew(end, end.shape())
         self.replaced = changes.Replaced(self.cell.network)
+        for end in (end for link in self.links for end in link.ends if end.later):
+            end.setIP(end.later)
+        for node in (node for node in self.nodes.values() if node.kind == "host" and node.said.get("defaultRoute")):
+            node.setDefaultRoute(node.said["defaultRoute"])
 
     def other(self) -> Never:
         """Ends a script whose network is another one in its second run, or grows too late."""
@@ -157,6 +189,20 @@ class Drawing:
         if self.replaced:
             self.replaced.lab_has_changed(direction)
 
+    def endless(self, client: Any, server: Any) -> str:
+        """Why a connection between two nodes that sends all it can would never end; "" if it does."""
+        self.look()
+        way = paths.way(self.cell.plan.network.all_links, client.name, server.name)
+        takes_time = any(hop.direction.rate_bps not in (None, UNLIMITED_BPS) or hop.delay_ns for hop in way)
+        if takes_time or self.cell.plan.cell.shell or self.theirs or self.renewals:
+            return ""
+        return f"iperf: found no link with a bw between {client} and {server}; expected one, or it never ends here."
+
+    def loop(self) -> bool:
+        """Whether switches without a spanning tree are in a loop."""
+        bridges = [name for name, node in self.nodes.items() if node.kind == "switch" and not node.stp]
+        return closing_link([[end.node.name for end in link.ends] for link in self.links], bridges) is not None
+
     def restore(self) -> None:
         """Sets what Open vSwitch has taken off ports when settings of a bridge changed."""
         for direction in set(self.replaced.directions()) - self.theirs if self.replaced else ():
@@ -165,8 +211,8 @@ class Drawing:
     def look(self) -> None:
         """Says what the script has changed, or asked for, that is not as it may believe."""
         with suppress(FileNotFoundError):
-            for name in NOT_FOUND.read_text().split():
-                self.missing(name)
+            for line in NOT_FOUND.read_text().splitlines():
+                self.note(line) if " " in line else self.missing(line)
             NOT_FOUND.unlink()
         for direction, interface in self.replaced.directions().items() if self.replaced else ():
             self.theirs.add(direction)
@@ -179,7 +225,8 @@ class Drawing:
 
     def missing(self, name: str) -> None:
         """Says what to use in place of a program that is not there."""
-        self.note(f"{name}: not in the guest; use --packages {PACKAGES.get(name, name)}, or the package that has it")
+        advice = f"use --packages {PACKAGES.get(name, name)}, or the package that has it"
+        self.note(f"{name}: not in the guest; {WITHOUT.get(name, advice)}")
 
 
 NET = Drawing()
@@ -190,6 +237,7 @@ class ScriptNode(LabNode):
 
     kind = "host"
     setCPUFrac = setCPUs = lambda *_words, **_params: None  # noqa: N815  # Mininet's names
+    linkTo = lambda node, other, link=None: (link or ScriptLink)(node, other)  # noqa: E731, N815  # Mininet's name
     stdout = property(lambda node: node.opened(), lambda node, value: node.__dict__.update(output=value))
 
     def __init__(self, name: str, *words: Any, **params: Any) -> None:
@@ -199,11 +247,13 @@ class ScriptNode(LabNode):
         if self.kind == "host":
             for word, why in IGNORED.items():
                 if params.get(word) not in (None, True):
-                    NET.note(f"{word} of {name}: ignored; {why}")
+                    NET.note(f"{word}: ignored; {why}")
             params |= {"inNamespace": True, "privateDirs": []}
             self.kind = "host" if type(self).config is ScriptNode.config else "router"
         if self.kind:
             NET.nodes[name] = self
+        else:
+            NET.controllers.append(self)
         super().__init__(name, *words, **params)
 
     def opened(self) -> Any:
@@ -219,6 +269,9 @@ class ScriptNode(LabNode):
         if NET.real is not None and self.inNamespace:
             real = NET.real.nameToNode.get(self.name) or NET.other()
             self.pid, self.prefix = real.pid, [*real.prefix, *self.prefix]
+            if "/tmp" not in str(self.said.get("privateDirs")):
+                # Below the node's own is that of the script, which sees there what nodes write.
+                subprocess.run(["nsenter", f"--mount=/proc/{real.pid}/ns/mnt", "umount", "/tmp"], check=True)
             # A router of the lab forwards; one of the script's forwards when the script says so.
             own = {"ip_forward": "0"} if self.kind == "router" else {}
             taken = {name: value for name, value in settings().items() if value != NET.at_first[name]}
@@ -227,8 +280,7 @@ class ScriptNode(LabNode):
 
     def described(self) -> JsonObject:
         """The node as it is described."""
-        gateway = re.search(r"\d+\.\d+\.\d+\.\d+", str(self.said.get("defaultRoute") or ""))
-        return {"name": self.name, "kind": self.kind, "gateway": gateway and gateway[0]}
+        return {"name": self.name, "kind": self.kind}
 
     config = mininet.node.Node.config
 
@@ -242,7 +294,9 @@ class ScriptNode(LabNode):
 
     def setDefaultRoute(self, intf: Any = None) -> None:  # Mininet's name
         """As in Mininet."""
-        self.before(f"ip route del default; ip route add default {intf if ' ' in str(intf) else f'dev {intf}'}")
+        if NET.real is not None:
+            way = str(intf) if " " in str(intf) else f"dev {intf}"
+            self.start(["ip", "route", "replace", "default", *way.split()]).wait()
 
     def before(self, *words: Any) -> Any:
         """A command that makes the network, and does not use it."""
@@ -253,19 +307,44 @@ class ScriptNode(LabNode):
         text = " ".join(map(str, words))
         if text in OF_CONSTRUCTORS:
             return ""
+        unfinished = NET.net is not None and not NET.net.built and not NET.begun
+        if NET.building or (unfinished and SETS.match(text)):
+            return self.before(*words)
         NET.begin()
         said = super().cmd(*words, **options)
         if "ovs-vsctl" in text:
             NET.restore()
         if OF_TC.search(text) or NOT_FOUND.exists():
             NET.look()
-        if OF_TC.search(text) and (wrong := WRONG.search(str(said))):
-            NET.note(f"{self.name}: tc has not done {text!r}: {wrong[0].strip()}")
+        if wrong := (OF_TC.search(text) and WRONG.search(str(said))) or LACKS.search(str(said)):
+            NET.note(f"{self.name}: not done: {text!r}: {wrong[0].strip()}")
+        if "del-flows" in text:
+            # As the controller would that a switch stands in for.
+            for name in {*text.split()} & NET.learning:
+                super().cmd(f"ovs-ofctl -O OpenFlow10,OpenFlow13 add-flow {name} priority=0,actions=NORMAL")
+        for path in ABSENT.findall(str(said)):
+            NET.missing(Path(path).name)
+        if POLICING in text:
+            NET.note(f"{self.name}: {POLICING}: not done; use a meter of OpenFlow 1.3, or tc in a host")
         return said
+
+    def sendCmd(self, *words: Any, **options: Any) -> None:  # Mininet's name
+        """Types a command into the node's shell."""
+        self.end_endless(words)
+        super().sendCmd(*words, **options)
+
+    def end_endless(self, words: Any) -> None:
+        """Ends the script where a client would send for ever and take no time."""
+        to = SENDS_ALL.findall(" ".join(map(str, words[0] if isinstance(words[0], list) else words)))
+        for node in NET.nodes.values() if to else ():
+            known = to[0] in (node.name, *(intf.ip for intf in node.intfList()))
+            if known and node is not self and (endless := NET.endless(self, node)):
+                raise SystemExit(endless)
 
     def popen(self, *words: Any, **options: Any) -> subprocess.Popen[bytes]:
         """Starts a program inside the node."""
         NET.begin()
+        self.end_endless(words)
         first, *_ = words[0] if isinstance(words[0], list) else str(words[0]).split()
         if not options.get("shell") and shutil.which(str(first)) is None:
             NET.missing(str(first))
@@ -281,7 +360,7 @@ class ScriptNode(LabNode):
 class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  # Mininet has no types
     """Any switch: a bridge of Open vSwitch, which is there before the script."""
 
-    kind = "switch"
+    kind, is_gone = "switch", False
     OVSVersion = "3.0"
     setup = classmethod(lambda _cls: None)
     batchStartup = classmethod(lambda _cls, switches, **_options: switches)  # noqa: N815  # Mininet's name
@@ -291,20 +370,40 @@ class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  #
         own = switches.bridge_number(self.name) or f"{1000 + len(NET.nodes):016x}"
         return str(super().defaultDpid(dpid)) if dpid else own
 
+    def described(self) -> JsonObject:
+        """The switch as it is described."""
+        by_rules = all(isinstance(one, ScriptRemote) for one in NET.controllers)
+        by_rules = by_rules and bool(NET.controllers or NET.without_controller)
+        may_loop = self.stp or (self.failMode == "secure" and by_rules)
+        return super().described() | ({"may_loop": True} if may_loop else {})
+
     def start(self, controllers: list[Any]) -> None:  # type: ignore[override]  # Mininet's
         """Gives the bridge what is not as it is by itself, and the controllers that are there."""
         NET.begin()
         driving = [one for one in controllers if one.drives()]
-        if not driving and (controllers or not (NET.without_controller or "failMode" in self.said)):
+        learns = not driving and (controllers or not (NET.without_controller or "failMode" in self.said))
+        if learns and NET.loop():
+            NET.note(f"{self.name}: a loop of switches and no controller, so packets pass by rules of ovs-ofctl only")
+        elif learns:
             self.failMode = "standalone"
+            NET.learning |= {self.name} if controllers else set()
         elif not driving and self.failMode == "secure":
             NET.note(f"{self.name}: no controller and failMode='secure', so packets pass by rules of ovs-ofctl only")
         self.batch, words = False, []
-        if self.failMode == "secure" or self.dpid != switches.bridge_number(self.name) or self.protocols:
+        if self.is_gone:
+            ports = [f"-- add-port {self} {one} -- set interface {one} ofport_request={at}" for one, at in self.wired()]
+            self.cmd(f"ovs-vsctl add-br {self} -- set bridge {self} fail_mode={self.failMode}", *ports)
+        if (
+            self.failMode == "secure"
+            or self.is_gone
+            or self.dpid != switches.bridge_number(self.name)
+            or self.protocols
+        ):
             words += ["set", "bridge", self.name, f"fail_mode={self.failMode}", f"other_config:datapath-id={self.dpid}"]
             words += [f"protocols={self.protocols}"] if self.protocols else []
-        for intf, port in self.ports.items():
-            if port and not intf.name.endswith(f"-eth{port}"):
+        words += ["--", "set", "bridge", self.name, "stp_enable=true"] if self.stp else []
+        for intf, port in self.wired():
+            if not intf.name.endswith(f"-eth{port}"):
                 words += ["--", "set", "interface", intf.name, f"ofport_request={port}"]
         if driving:
             # Only then does Open vSwitch write down now and then whether it is connected.
@@ -312,6 +411,16 @@ class ScriptSwitch(ScriptNode, mininet.node.OVSSwitch):  # type: ignore[misc]  #
             words += ["--", "set-controller", self.name, *(f"{one.protocol}:{one.IP()}:{one.port}" for one in driving)]
         if words and (said := self.cmd("ovs-vsctl --", *words)):
             raise refuse(f"{self.name}: {said.strip()}", "what Open vSwitch can be")
+        self.is_gone = False
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803  # Mininet's names
+        """Removes the bridge, which can come again."""
+        self.is_gone = True
+        super().stop(deleteIntfs)
+
+    def wired(self) -> list[Any]:
+        """Interfaces and numbers of ports, without the loopback."""
+        return [(intf, port) for intf, port in self.ports.items() if port]
 
 
 class ScriptBridge(ScriptSwitch):
@@ -328,16 +437,24 @@ class ScriptController(ScriptNode, mininet.node.Controller):  # type: ignore[mis
     checkListening = mininet.node.Node.checkSetup  # noqa: N815  # Mininet's name; nobody else listens
 
     def drives(self) -> bool:
-        """Whether its program is there."""
-        return shutil.which(self.command.split()[0]) is not None
+        """Whether its program listens."""
+        return listens(os.getpid(), "tcp", self.port)
 
     def start(self) -> None:  # type: ignore[override]  # Mininet's
         """Starts the program, if there is one; what is Mininet's default does what the bridges do."""
         NET.begin()
-        if self.drives():
-            self.cmd(f"cd {self.cdir or '.'}; {self.command} {self.cargs % self.port} >/tmp/{self.name}.log 2>&1 &")
-        elif self.command != "controller":
-            NET.missing(self.command.split()[0])
+        log, program = f"/tmp/{self.name}.log", self.command.split()[0]
+        if shutil.which(program) is None:
+            NET.missing(program) if self.command != "controller" else None
+            return
+        words = self.cargs % self.port if "%" in self.cargs else self.cargs
+        self.cmd(f"(cd {self.cdir or '.'} && exec {self.command} {words}) >{log} 2>&1 &")
+        limit = time.monotonic() + iperf.LISTENS_WITHIN_S
+        while not self.drives() and time.monotonic() < limit and not self.cmd("kill -0 $!"):
+            time.sleep(iperf.LOOK_AGAIN_S)
+        if not self.drives():
+            said = (self.cmd(f"tail -n 1 {log}").strip() or "nothing")[:LONGEST_SHOWN]
+            NET.note(f"{self.name}: {program} does not listen at port {self.port}; switches learn: {said}")
 
 
 class ScriptRemote(ScriptController):
@@ -351,10 +468,11 @@ class ScriptRemote(ScriptController):
 
     def drives(self) -> bool:
         """Whether somebody listens."""
-        if found := [port for port in self.tried if iperf.listens(os.getpid(), "tcp", port)]:
+        if found := [port for port in self.tried if listens(os.getpid(), "tcp", port)]:
             self.port = found[0]
             return True
-        NET.note(f"{self.name}: nobody listened at port {self.port} when switches started, so they learn by themselves")
+        learn = "" if NET.loop() else ", so they learn by themselves"
+        NET.note(f"{self.name}: nobody listened at port {self.port} when switches started{learn}")
         return False
 
 
@@ -362,6 +480,8 @@ class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
     """`Intf`: an interface of the lab's, once there is one."""
 
     shaped = False
+    # An address that the network cannot be made with, because it is another node's, or none.
+    later = ""
 
     def __init__(self, name: str, node: Any = None, **params: Any) -> None:
         self.words: Params = {}
@@ -411,11 +531,16 @@ class ScriptIntf(Intf):  # type: ignore[misc]  # Mininet has no types
         """This end of a link as it is described; a node's own addresses are those of its default interface."""
         own = self.node.said if self.node.kind != "switch" and self.node.defaultIntf() is self else {}
         ip, mac = own.get("ip") or self.params.get("ip"), own.get("mac") or self.asked or ""
+        ip = ip and (ip if "/" in ip else f"{ip}/8")
+        address = str(ip).partition("/")[0]
+        if ip and (address in NET.addresses or not re.match("[1-9]", address)):
+            self.later = ip
+        NET.addresses.add(address)
         digits = str(mac).replace(":", "").lower()
         return {
             "node": self.node.name,
             "interface": self.made_as,
-            "ip": ip and (ip if "/" in ip else f"{ip}/8"),
+            "ip": None if self.later else ip,
             "mac": ":".join(digits[at : at + 2] for at in range(0, len(digits), 2)) or None,
             **self.shape(),
         }
@@ -425,6 +550,8 @@ class ScriptTCIntf(ScriptIntf):
     """`TCIntf`."""
 
     shaped = True
+    bwParamMax, tc, bwCmds = TCIntf.bwParamMax, TCIntf.tc, TCIntf.bwCmds  # noqa: N815  # Mininet's names
+    delayCmds = staticmethod(TCIntf.delayCmds)  # noqa: N815  # Mininet's name
 
 
 def _number(name: str, value: Any) -> float:
@@ -461,11 +588,14 @@ class ScriptLink(Link):  # type: ignore[misc]  # Mininet has no types
     def __init__(self, *words: Any, **params: Any) -> None:
         if NET.begun:
             NET.other()
+        if lonely := [node for node in words[:2] if isinstance(node, ScriptController)]:
+            expected = "links of hosts and switches: controllers are where the switches are"
+            raise refuse(f"a link of the controller {lonely[0].name}", expected)
         super().__init__(*words, **{"intf": ScriptIntf, "cls1": self.interface, "cls2": self.interface, **params})
         self.ends = (self.intf1, self.intf2)
-        texts = (
-            OWN.sub("", file.read_text(errors="replace")) for file in {FILES / NET.script.file, *FILES.rglob("*.py")}
-        )
+        named = {NET.script.file.removesuffix(".py"), *re.findall(r"\w+", NET.script.code)}
+        files = (file for file in FILES.rglob("*.py") if file.stem in named)
+        texts = (OWN.sub("", file.read_text(errors="replace")) for file in files)
         self.changes = any(end.shaped for end in self.ends) and any(map(CHANGES.search, texts))
         NET.links.append(self)
 

@@ -34,7 +34,7 @@ from scpslab.lab import mininet_parts as parts
 from scpslab.lab.cell import Prepared
 from scpslab.lab.changes import link_between
 from scpslab.lab.mininet_parts import FILES, NET, refuse
-from scpslab.lab.place import CELL, OUT, PROMPT, WORK
+from scpslab.lab.place import CELL, OUT, WORK
 from scpslab.lab.prompt import LabCLI
 from scpslab.plan.mininet import MininetScript
 
@@ -50,15 +50,21 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
     """What `Mininet(...)` gives a script."""
 
     inited = True
-    only: Any = None
 
     def __init__(self, *words: Any, **params: Any) -> None:
-        if Net.only:
+        if NET.net is not None:
             raise refuse("a second Mininet(...)", "one network in a run: start the script once for each")
-        Net.only = self
+        NET.net = self
         params |= zip(("topo", *NAMES), words, strict=False)
         NET.without_controller = params.get("controller", "") is None
         super().__init__(**{**dict(zip(NAMES, DEFAULTS, strict=True)), "waitConnected": False, **params})
+
+    def addHost(self, *words: Any, **params: Any) -> Any:
+        """Makes a node, for which commands in its constructor are no use of the network."""
+        NET.building = True
+        made = super().addHost(*words, **params)
+        NET.building = False
+        return made
 
     @staticmethod
     def randMac() -> None:
@@ -87,13 +93,14 @@ class Net(mininet.net.Mininet):  # type: ignore[misc]  # Mininet has no types
         """Mininet's measurement with iperf 2, on the lab's port."""
         NET.begin()
         said |= zip(("l4Type", "udpBw", "fmt", "seconds", "port"), words, strict=False)
-        if said.get("fmt") or said.get("port", iperf.PORT) != iperf.PORT:
-            NET.note(f"fmt, port of iperf: ignored; the unit is the best fitting one, and the port {iperf.PORT}")
         client, server = hosts or (self.hosts[0], self.hosts[-1])
         kind, seconds = said.get("l4Type", "TCP"), said.get("seconds", iperf.SECONDS)
         rate = said.get("udpBw", "10M") if kind == "UDP" else ""
+        port, unit = said.get("port", iperf.PORT), str(said.get("fmt") or "").lower()
+        if not rate and (endless := NET.endless(client, server)):
+            raise SystemExit(endless)
         try:
-            rates = iperf.measure(client, server, server.IP(), rate, seconds)
+            rates = iperf.measure(client, server, server.IP(), rate, seconds, port, unit)
         except iperf.IperfError as error:
             raise SystemExit(str(error)) from error
         mininet.net.output(f"*** Iperf: {kind} between {client} and {server}: {rates}\n")
@@ -119,13 +126,21 @@ class ScriptCLI(LabCLI):
             if not lines:
                 expected = "lines (--commands FILE) or the wall clock (--engine live)"
                 print(f"CLI(net): found nobody who types in virtual time; expected {expected}.")
-            self.cmdqueue, self.precmd = [*lines, "exit"], _echo if lines else str
+            self.cmdqueue, self.has_person = [*lines, "exit"], False
+            self.precmd = partial(_echo, self.prompt) if lines else str
         self.serve()
         self.close()
 
+    def _iperf(self, names: list[str], udp_rate: str) -> None:
+        hosts = [self.mn[name] for name in names or self.hosts if name in self.mn]
+        if not udp_rate and hosts and (endless := NET.endless(hosts[0], hosts[-1])):
+            print(endless)
+        else:
+            super()._iperf(names, udp_rate)
 
-def _echo(line: str) -> str:
-    print(f"{PROMPT}{line}")
+
+def _echo(prompt: str, line: str) -> str:
+    print(f"{prompt}{line}")
     return line
 
 
@@ -137,12 +152,15 @@ def serve(cell: Prepared, script: MininetScript) -> None:
         found = runpy.run_path(script.file, run_name="topos" if script.topo else "__main__")
         if not NET.nodes:
             _chosen(found.get("topos") or {}, script)
-        if Net.only and not Net.only.built:
-            Net.only.build()
+        if NET.net is not None and not NET.net.built:
+            NET.net.build()
         NET.begin()
     except Exception as error:  # whatever a script raises, its writer is to see, from the script on
         if isinstance(error, ModuleNotFoundError):
-            NET.note(f"{error.name}: the guest has no such module; use --packages pypi:{error.name}==VERSION")
+            what = "display" if str(error.name).lower() == "tkinter" else f"module {error.name}"
+            print(f"warning: the guest has no {what}; use --packages pypi:NAME==VERSION for modules", file=sys.stderr)
+        if isinstance(error, SyntaxError):
+            print("warning: the guest has Python 3; futurize changes scripts for Python 2", file=sys.stderr)
         trace = error.__traceback__
         while trace and trace.tb_frame.f_code.co_filename != script.file:
             trace = trace.tb_next
@@ -151,6 +169,46 @@ def serve(cell: Prepared, script: MininetScript) -> None:
     finally:
         NET.look()
         _keep_files(script)
+
+
+# Mininet's links have two disciplines, whose counters scripts read by their places: both tell what waits.
+TC = r"""#!/bin/sh
+case " $* " in *" -j"*) ;; *" -s"*" qdisc "*) /usr/sbin/tc "$@" | perl -0777 -pe 's/^qdisc clsact .*\n(?: .*\n)*//mg;
+s/^(qdisc netem) 1: (dev \S+ )?root (.*\n(?: .*\n)*)/$1 1: $2root $3$1 10: $2parent 1:1 $3/mg'; exit;; esac
+exec /usr/sbin/tc "$@"
+"""
+# Of psmisc and sudo, which the guest does not have.
+KILLALL = """#!/bin/sh
+for name; do case $name in -*) how=$name;; *) pkill $how -x "$name" || echo "$name: no process found" >&2;; esac; done
+"""
+SUDO = """#!/bin/bash
+while :; do case $1 in -[ugCUhpTr]) shift 2;; -*) shift;; *=*) export "$1"; shift;; *) break;; esac; done
+type -P "$1" >/dev/null && exec "$@"
+"$@"
+"""
+# What a rule needs and the kernel lacks is said on its own, for scripts seldom look at what iptables says.
+IPTABLES = f"""#!/bin/bash
+said=$(iptables-nft "$@" 2>&1); code=$?
+[[ $said != *"missing kernel module"* ]] ||
+  echo "iptables $*: not done: ${{said%% revision*}} is not in the kernel; use nft" >>{parts.NOT_FOUND}
+[ -z "$said" ] || echo "$said"; exit $code
+"""
+# The daemon has no file with its process id, by which others would find it.
+APPCTL = """#!/bin/sh
+case " $*" in *" -t"*|*" --target"*) exec /usr/bin/ovs-appctl "$@";; esac
+exec /usr/bin/ovs-appctl -t /run/openvswitch/ovs-vswitchd.*.ctl "$@"
+"""
+# What a command changes holds for the next packet, though no time passes in which Open vSwitch would look at its flows.
+CHANGES = """#!/bin/sh
+case "$*" in *add-*|*del-*|*mod-*|*set*|*clear*|*remove*|*replace-*|*bundle*|*create*|*destroy*) ;;
+*) exec /usr/bin/{0} "$@";; esac
+/usr/bin/{0} "$@"; code=$?
+ovs-appctl revalidator/purge >/dev/null 2>&1; exit $code
+"""
+# What would take the lab down.
+MN = """#!/bin/sh
+[ "$1" = -c ] || [ "$1" = --clean ] || { echo "mn: found $*; expected a network that the script makes" >&2; exit 1; }
+"""
 
 
 def _lay_out(script: MininetScript) -> None:
@@ -165,10 +223,11 @@ def _lay_out(script: MininetScript) -> None:
     mininet.net.NAT = importlib.reload(sys.modules["mininet.nodelib"]).NAT
     mininet.net.NAT.setManualConfig = lambda _nat, _intf: None
     sys.modules["mininet.nodelib"].LinuxBridge = parts.ScriptBridge  # type: ignore[attr-defined]  # it is Mininet's
-    mininet.net.Mininet, mininet.cli.CLI, mininet.clean.cleanup = Net, ScriptCLI, lambda: None
+    mininet.net.Mininet, mininet.cli.CLI = Net, ScriptCLI
+    mininet.clean.cleanup = mininet.clean.Cleanup.cleanup = lambda: None
     os.kill = parts.kill
     vars(builtins).update(exit=sys.exit, quit=sys.exit)
-    login = {"SHELL": "/bin/bash", "USER": "root", "LOGNAME": "root", "NO_COLOR": "1"}
+    login = {"SHELL": "/bin/bash", "USER": "root", "LOGNAME": "root", "SUDO_USER": "root", "NO_COLOR": "1"}
     os.environ.update(login | {"BASH_FUNC_command_not_found_handle%%": parts.HANDLER})
     if not script.described or not NET.cell.plan.cell.shell:
         sys.stdin = open(os.devnull)  # noqa: SIM115  # for as long as the script runs
@@ -176,6 +235,12 @@ def _lay_out(script: MininetScript) -> None:
     for name, program in LINKS.items():
         if (found := shutil.which(program)) and not shutil.which(name):
             Path("/usr/local/bin", name).symlink_to(found)
+    lacked = {name: text for name, text in {"killall": KILLALL, "sudo": SUDO}.items() if not shutil.which(name)}
+    changes = {name: CHANGES.format(name) for name in ("ovs-ofctl", "ovs-vsctl")}
+    rules = {"iptables": IPTABLES} if shutil.which("iptables-nft") else {}
+    for name, text in ({"tc": TC, "mn": MN, "ovs-appctl": APPCTL} | changes | lacked | rules).items():
+        (shim := Path("/usr/local/sbin", name)).write_text(text)
+        shim.chmod(0o755)
     # Controllers are where the switches are.
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     random.seed(script.code)
@@ -226,4 +291,8 @@ def _keep_files(script: MininetScript) -> None:
         if source.is_file() and not source.is_symlink() and (unchanged is None or source.read_bytes() != unchanged):
             target = WORK / "files" / source.relative_to(FILES)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            try:
+                shutil.copyfile(source, target)
+            except OSError as error:
+                target.unlink(missing_ok=True)
+                NET.note(f"{source.name}: not kept: {error.strerror}")

@@ -19,7 +19,7 @@ from typing import Self
 
 from scpslab.plan.routes import RouteOptions
 
-RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 16, 17, 20, 24, 28
+RTM_NEWLINK, RTM_DELLINK, RTM_NEWADDR, RTM_NEWROUTE, RTM_DELROUTE, RTM_NEWNEIGH = 16, 17, 20, 24, 25, 28
 RTM_NEWRULE, RTM_DELRULE, RTM_GETQDISC = 32, 33, 38
 NLM_REQUEST, NLM_ACK, NLM_DUMP, NLM_REPLACE, NLM_CREATE, NLM_EXCL = 1, 4, 0x300, 0x100, 0x400, 0x200
 NLMSG_ERROR, NLMSG_DONE = 2, 3
@@ -28,13 +28,18 @@ ROOT = 0xFFFFFFFF  # TC_H_ROOT
 IFLA_ADDRESS, IFLA_IFNAME, IFLA_MTU, IFLA_LINKINFO, IFLA_NET_NS_PID, IFLA_GSO_MAX_SEGS = 1, 3, 4, 18, 19, 40
 IFLA_INFO_KIND, IFLA_INFO_DATA, VETH_INFO_PEER = 1, 2, 1
 RTAX_LOCK, RTAX_ADVMSS, RTAX_INITCWND, RTAX_RTO_MIN, RTAX_INITRWND, RTAX_QUICKACK = 1, 8, 11, 13, 14, 15
-RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS, RTA_TABLE = 1, 4, 5, 7, 8, 15
+RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PRIORITY, RTA_PREFSRC, RTA_METRICS, RTA_TABLE = 1, 4, 5, 6, 7, 8, 15
+# IP6_RT_PRIO_ADDRCONF: of what the kernel makes with an address.
+PRIORITY_KERNEL = 256
 FRA_DST, FRA_SRC, FRA_IIFNAME, FRA_PRIORITY, FRA_TABLE, FRA_IP_PROTO = 1, 2, 3, 6, 15, 22
 RULE_TO_TABLE = 1
 TABLE_LOCAL = 255
 TABLE_MAIN, PROTOCOL_KERNEL, PROTOCOL_STATIC, SCOPE_LINK = 254, 2, 4, 253
 RTN_UNICAST, RTN_BLACKHOLE = 1, 6
 NUD_PERMANENT = 0x80
+IFA_F_NODAD = 2
+# No address of the link's own, no question to a router, and at once what groups are told by (MLD).
+QUIET = {"addr_gen_mode": "1", "accept_ra": "0", "mldv2_unsolicited_report_interval": "1"}
 
 
 def attribute(kind: int, payload: bytes) -> bytes:
@@ -56,9 +61,17 @@ def attributes(data: bytes) -> dict[int, bytes]:
     return values
 
 
-def _route_head(fields: tuple[int, ...]) -> bytes:
+def _route_head(fields: tuple[int, ...], family: int = socket.AF_INET) -> bytes:
     """Struct rtmsg or fib_rule_hdr without flags: destination and source bits, TOS, table, protocol, scope, type."""
-    return struct.pack("=BBBBBBBBI", socket.AF_INET, *fields, 0)
+    return struct.pack("=BBBBBBBBI", family, *fields, 0)
+
+
+def _family(ip: str) -> int:
+    return socket.AF_INET6 if ":" in ip else socket.AF_INET
+
+
+def _packed(ip: str) -> bytes:
+    return ipaddress.ip_address(ip).packed
 
 
 def _metrics(metrics: dict[int, int]) -> bytes:
@@ -142,44 +155,57 @@ class Netlink:
         self.ask(RTM_DELLINK, NLM_ACK, struct.pack("=BxHiII", 0, 0, index, 0, 0))
 
     def address(self, index: int, cidr: str) -> None:
-        """Gives an interface an IPv4 address such as "10.1.0.1/24"."""
+        """Gives an interface an address such as "10.1.0.1/24". Nobody is asked whether he has it."""
         ip, prefix = cidr.split("/")
-        packed = socket.inet_aton(ip)
-        body = struct.pack("=BBBBi", socket.AF_INET, int(prefix), 0, 0, index)
-        self.ask(RTM_NEWADDR, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + attribute(1, packed) + attribute(2, packed))
+        flags = IFA_F_NODAD if _family(ip) == socket.AF_INET6 else 0
+        body = struct.pack("=BBBBi", _family(ip), int(prefix), flags, 0, index)
+        parts = attribute(1, _packed(ip)) + attribute(2, _packed(ip))
+        self.ask(RTM_NEWADDR, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
     def neighbour(self, index: int, ip: str, mac: str) -> None:
         """Adds a permanent neighbour entry."""
-        body = struct.pack("=BxHiHBB", socket.AF_INET, 0, index, NUD_PERMANENT, 0, 0)
-        parts = attribute(1, socket.inet_aton(ip)) + attribute(2, bytes.fromhex(mac.replace(":", "")))
+        body = struct.pack("=BxHiHBB", _family(ip), 0, index, NUD_PERMANENT, 0, 0)
+        parts = attribute(1, _packed(ip)) + attribute(2, bytes.fromhex(mac.replace(":", "")))
         self.ask(RTM_NEWNEIGH, NLM_CREATE | NLM_REPLACE | NLM_ACK, body + parts)
 
     def route(self, to: str, via: str | None, metrics: dict[int, int], src: str | None = None) -> None:
-        """Adds a static IPv4 route to a prefix or "default"; `metrics` by RTAX number.
+        """Adds a static route to a prefix or "default"; `metrics` by RTAX number.
 
         Without `via` packets to there are dropped.
 
         `src`: the node's own address that it sends from; None: that of the interface.
         """
-        ip, prefix = ("0.0.0.0", "0") if to == "default" else to.split("/")  # noqa: S104  # a route, no binding
+        ip, prefix = ("", "0") if to == "default" else to.split("/")
         head = int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, RTN_UNICAST if via else RTN_BLACKHOLE
-        parts = attribute(RTA_GATEWAY, socket.inet_aton(via)) if via else b""
+        parts = attribute(RTA_GATEWAY, _packed(via)) if via else b""
         if int(prefix):
-            parts += attribute(RTA_DST, socket.inet_aton(ip))
+            parts += attribute(RTA_DST, _packed(ip))
         if src:
-            parts += attribute(RTA_PREFSRC, socket.inet_aton(src))
-        self.ask(RTM_NEWROUTE, NLM_CREATE | NLM_REPLACE | NLM_ACK, _route_head(head) + parts + _metrics(metrics))
+            parts += attribute(RTA_PREFSRC, _packed(src))
+        self.ask(
+            RTM_NEWROUTE,
+            NLM_CREATE | NLM_REPLACE | NLM_ACK,
+            _route_head(head, _family(via or ip)) + parts + _metrics(metrics),
+        )
+
+    def delete_route(self, to: str) -> None:
+        """Deletes the static route to a prefix."""
+        ip, prefix = to.split("/")
+        head = int(prefix), 0, 0, TABLE_MAIN, PROTOCOL_STATIC, 0, 0
+        self.ask(RTM_DELROUTE, NLM_ACK, _route_head(head, _family(ip)) + attribute(RTA_DST, _packed(ip)))
 
     def connected(self, index: int, cidr: str, metrics: dict[int, int], peer: str | None = None) -> None:
         """Gives the route that the kernel has made with an interface's address `cidr` these metrics: the one to its own
         subnet, or to its `peer`.
         """
-        own = ipaddress.IPv4Interface(cidr)
-        subnet = own.network if peer is None else ipaddress.IPv4Network(peer)
+        own = ipaddress.ip_interface(cidr)
+        subnet = own.network if peer is None else ipaddress.ip_network(peer)
         head = subnet.prefixlen, 0, 0, TABLE_MAIN, PROTOCOL_KERNEL, SCOPE_LINK, RTN_UNICAST
         parts = attribute(RTA_DST, subnet.network_address.packed) + attribute(RTA_OIF, struct.pack("=I", index))
         parts += attribute(RTA_PREFSRC, own.packed) + _metrics(metrics)
-        self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, _route_head(head) + parts)
+        if own.version == 6:
+            parts += attribute(RTA_PRIORITY, struct.pack("=I", PRIORITY_KERNEL))
+        self.ask(RTM_NEWROUTE, NLM_REPLACE | NLM_ACK, _route_head(head, _family(cidr)) + parts)
 
     def device_route(self, device: str, table: int) -> None:
         """Leads everything that is looked up in a table to an interface."""
@@ -221,23 +247,21 @@ class Netlink:
             index, parent = struct.unpack_from("=4xi4xI", body)
             parts = attributes(body[20:])
             stats = attributes(parts.get(7, b""))
-            packets, size_bytes, drops = struct.unpack_from("=III", stats.get(3, bytes(20)))
+            (drops,) = struct.unpack_from("=8xI", stats.get(3, bytes(20)))
             settings = parts.get(1, b""), parts.get(2, b"")
-            qdiscs.append(Qdisc(index, parent, packets, size_bytes, drops, stats.get(4, b""), settings))
+            qdiscs.append(Qdisc(index, parent, drops, stats.get(4, b""), settings))
         return qdiscs
 
 
 @dataclass(frozen=True)
 class Qdisc:
-    """A queue discipline of an interface: what waits in it, and what it dropped.
+    """A queue discipline of an interface, and what it dropped.
 
     `own`: statistics of its kind, `settings`: kind and options, as the kernel's bytes.
     """
 
     interface: int
     parent: int
-    backlog_packets: int
-    backlog_bytes: int
     drops: int
     own: bytes
     settings: tuple[bytes, bytes]
@@ -299,6 +323,15 @@ def without_ipv6() -> None:
         setting = Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6")
         if setting.exists():
             setting.write_text("1\n")
+
+
+def with_ipv6(interface: str) -> None:
+    """Switches IPv6 on for an interface of the namespace we are in, and for the loopback: it has the addresses that it
+    is given and no others, and asks nobody for anything.
+    """
+    for name, settings in (("lo", {}), (interface, QUIET)):
+        for setting, value in {**settings, "disable_ipv6": "0"}.items():
+            Path(f"/proc/sys/net/ipv6/conf/{name}/{setting}").write_text(f"{value}\n")
 
 
 def route_metrics(route: RouteOptions) -> dict[int, int]:

@@ -1,7 +1,5 @@
 """From the plan's nodes and links to a running Mininet network."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import platform
@@ -18,19 +16,20 @@ from mininet.topo import Topo
 from scpslab.lab.disciplines import DISCIPLINES, HOLDING, PACED
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.netlink import ROOT, Netlink, inside, without_ipv6
-from scpslab.lab.nodes import DockerNode, DockerRouter, LabNode, LabRouter
+from scpslab.lab.nodes import DockerNode, DockerRouter, ImageNode, LabNode, LabRouter
 from scpslab.lab.packets import Owners
 from scpslab.lab.place import IS_ALONE
-from scpslab.lab.stages import PINS, DirectionStages, Moves, Settled, Stages, first_delay_ns
+from scpslab.lab.stages import PINS, DirectionStages, Moves, Settled, Stages
 from scpslab.lab.switches import LabLink, LabSwitch, know_addresses
 from scpslab.lab.template import Space
 from scpslab.lab.wiring import Pair, Wiring, indexed
 from scpslab.plan import NetworkPlan, Plan
-from scpslab.plan.disciplines import LONGEST_HELD_S
 from scpslab.plan.events import LinkStep
 from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Switch
+from scpslab.plan.profiles import longest_wait_ns
 from scpslab.plan.serial_links import SerialEnd
+from scpslab.plan.stacks import STACKS
 
 INSIDE = 0x10001  # 1:1, where stages.py puts the discipline inside
 # Stage 2 where delays change; packets that may overtake each other are flows of their own.
@@ -58,7 +57,8 @@ class PlanTopo(Topo):  # type: ignore[misc]  # Mininet has no types
                 own = {"mirror_to": node.mirror_to, "learns": learns, "relays": relays}
                 self.addSwitch(node.name, cls=LabSwitch, standalone=whole, **own)
             elif node.container is not None:
-                self.addHost(node.name, cls=DOCKER_CLASSES[node.kind], container=node.container)
+                kind = ImageNode if STACKS[node.stack].is_own_image else DOCKER_CLASSES[node.kind]
+                self.addHost(node.name, cls=kind, container=node.container)
             else:
                 self.addHost(node.name, cls=NODE_CLASSES[node.kind])
         for pair in pairs:
@@ -82,7 +82,7 @@ class LabNetwork:
         self.mininet = Mininet(topo=PlanTopo(plan, pairs), controller=None, build=True, waitConnected=False)
         self.wiring = Wiring(plan, pairs, self.mininet)
         self.wiring.configure()
-        self.stages = Stages(self.wiring.directions, space)
+        self.stages = Stages(self.wiring.directions, space, plan.is_ipv6)
         for node in self.mininet.hosts:
             node.join(self.stages.attach)
         self.logs = logs
@@ -106,7 +106,7 @@ class LabNetwork:
         for direction in self.directions:
             if direction.plan.jitter_ns:
                 # Jitter is drawn from the cell's seed.
-                options = settled.delay_options(direction, first_delay_ns(direction.plan))
+                options = settled.delay_options(direction, direction.plan.first_delay_ns)
                 self.change_delay(direction, options)
                 with (self.logs / "tc.log").open("a") as log:
                     log.write(f"tc {' '.join(self._delay_words(direction, options))}\n")
@@ -129,29 +129,26 @@ class LabNetwork:
         return said
 
     def longest_ns(self) -> int:
-        """How long a packet takes that passes every direction behind a full queue, at the lowest rates and with the
+        """How long a packet takes that passes every direction behind a full queue, when that takes longest, with the
         longest delays that the cell has.
         """
         mtu_bytes = {link.name: link.mtu_bytes for link in self.plan.links}
         whole_ns = 0
         for direction in self.directions:
             plan, steps = direction.plan, [step for step in self.steps if step.link == direction.link]
-            delays, rates = (
-                [int(step.value) for step in steps if step.change == change and direction.name in step.directions]
-                for change in ("delay", "rate")
-            )
+            steps = [step for step in steps if step.change == "delay" and direction.name in step.directions]
             moves = self.moves[direction]
-            whole_ns += plan.jitter_ns + max(
-                [plan.delay_ns, *delays, *(delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays))]
-            )
+            delays = [plan.delay_ns, *(int(step.value) for step in steps)]
+            delays += [delay_ns for _, delay_ns in (*(plan.delay_table or ()), *moves.delays)]
+            whole_ns += plan.jitter_ns + max(delays)
             whole_ns += moves.hold_ns + (moves.late.by_ns if moves.late else 0)
-            if moves.stretches and not rates and not moves.hold_ns:
-                # Of a profile; planning sees to it. Those of events are the lowest of their rates.
-                whole_ns += LONGEST_HELD_S * SECOND_NS
-            elif plan.rate_bps is not None and plan.queue is not None:
+            if plan.rate_bps is not None and plan.queue is not None:
                 packet_bytes = mtu_bytes[direction.link] + plan.overhead_bytes
-                room_bytes = plan.queue.limit_bytes or (plan.queue.limit_packets or 0) * packet_bytes
-                whole_ns += (room_bytes + packet_bytes) * 8 * SECOND_NS // min([plan.rate_bps, *rates])
+                room_bytes = packet_bytes + (plan.queue.limit_bytes or (plan.queue.limit_packets or 0) * packet_bytes)
+                if moves.stretches:
+                    whole_ns += longest_wait_ns(moves.stretches, room_bytes, in_chances=moves.in_chances)
+                else:
+                    whole_ns += room_bytes * 8 * SECOND_NS // plan.rate_bps
         return whole_ns
 
     def node(self, name: str) -> LabNode:

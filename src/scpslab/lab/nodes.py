@@ -3,8 +3,6 @@
 A node's shell starts when somebody types into it, not before: a cell without a person needs none.
 """
 
-from __future__ import annotations
-
 import os
 import pty
 import select
@@ -224,21 +222,18 @@ class DockerNode(LabNode):
         return self.role(ROLES[tool], variables)
 
     def role(self, role: str, variables: dict[str, str]) -> list[str]:
-        """The command that does a role of the contract in the container: as the image's user, with the image's
-        environment.
-        """
-        words = [
-            DEFAULT_PATH,
-            *self.docker.environment,
-            f"SCPSLAB_ROLE={role}",
-            *(f"{name}={value}" for name, value in variables.items()),
-        ]
+        """The command that does a role of the contract in the container."""
+        return self.as_user(["endpoint"], {"SCPSLAB_ROLE": role, **variables})
+
+    def as_user(self, command: list[str], variables: dict[str, str]) -> list[str]:
+        """A command that runs in the container as the image's user, with the image's environment."""
+        words = [DEFAULT_PATH, *self.docker.environment, *(f"{name}={value}" for name, value in variables.items())]
         user = self.docker.user or "0"
         if "NET_ADMIN" not in self.spec.capabilities:
-            return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), "endpoint"]
+            return ["env", "--ignore-environment", *words, LABTOOL, "exec", "--user", user, str(self.pid), *command]
         keep = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"]
         keep += ["--inh-caps=+net_admin", "--ambient-caps=+net_admin"]
-        return ["env", "--ignore-environment", *words, *self.prefix, *keep, "endpoint"]
+        return ["env", "--ignore-environment", *words, *self.prefix, *keep, *command]
 
     def join(self, attach: Callable[[str], None]) -> None:
         """Attaches the programs of sockets to the container's control group, unless it is in the lab's."""
@@ -253,6 +248,14 @@ class DockerNode(LabNode):
         self.close_shell()
         subprocess.run(["ip", "netns", "delete", self.name], check=False, capture_output=True)
         self.docker.remove()
+
+
+class ImageNode(DockerNode):
+    """A host in an image of somebody else's."""
+
+    def start(self, argv: list[str], **kwargs: Any) -> subprocess.Popen[bytes]:
+        """Starts a program of the image as its user, with its environment."""
+        return subprocess.Popen(self.as_user(argv, {}), **kwargs)
 
 
 class DockerRouter(LabRouter, DockerNode):

@@ -4,8 +4,6 @@ from them (docs/plan-format.md).
 Struct layouts follow images/guest/tools/stages.bpf.c.
 """
 
-from __future__ import annotations
-
 import operator
 import struct
 import subprocess
@@ -22,6 +20,10 @@ from scpslab.plan.network import OFFER_BYTES, PACKETS_PER_STATE, SIGHT_BYTES, SI
 RECORDING = struct.Struct("=QQQQ")
 # A state's columns, whose first one is a time; and how many connections, with what programs know of each, are known.
 STATE_COLUMNS = b"at:8 near:4 far:4 near_port:2 far_port:2 mss:4 cwnd:4 ssthresh:4 srtt_us:4 lost:4 resent:4 sacked:4"
+# Before them, where addresses are those of IPv6 behind the lab's prefix.
+IN_IPV6 = b"addresses:ipv6 "
+# Those of programs of SCPS (scps-io, states.rs).
+SCPS_COLUMNS, SCPS_BYTES = b"at:8 near:4 far:4 near_port:2 far_port:2 mss:4 cwnd_bytes:4 ssthresh_bytes:4 srtt_us:4", 36
 KNOWN_STATES, KNOWN_STATE_BYTES = 4096, 32
 
 
@@ -42,10 +44,7 @@ class Owners:
         # Address, port (0: any) and name; the first one that fits counts.
         ports = ((one.contacted_ip, getattr(one, "port", 0), one.name) for one in cell.workloads)
         self.addresses = [told for told in ports if told[1]]
-        ends = ((one.name, end) for one in cell.workloads for end in (one.sending_program, one.receiving_program))
-        self.addresses += [(end.ip, 0, name) for name, end in ends if end is not None]
-        for service in cell.services:
-            self.addresses += [(ip, 0, service.name) for ip in service.own_ips(plan.network)]
+        self.addresses += [(ip, 0, name) for ip, _, name in cell.own_addresses(plan.network)]
 
     @contextmanager
     def owning(self, name: str) -> Iterator[None]:
@@ -114,13 +113,26 @@ class PacketLines:
         with file.open("wb") as output:
             subprocess.run(argv, input="".join(told).encode(), stdout=output, pass_fds=maps, check=True)
 
-    def write_states(self, file: Path, epoch_ns: int) -> None:
+    def write_states(self, file: Path, epoch_ns: int, is_ipv6: bool) -> None:
         """Makes the file of TCP's states, in the order in which they were noted."""
         *_, count = self.counts()
-        lines = self.states.read(0, count * STATE_BYTES)
-        times = [at - epoch_ns for (at,) in struct.iter_unpack(f"=q{STATE_BYTES - 8}x", lines)]
-        steps = array("q", map(operator.sub, times, [0, *times])).tobytes()
-        with file.open("wb") as output:
-            output.write(b"scpslab states 1\ncolumns %s\nstates %d\n" % (STATE_COLUMNS, count))
-            for plane in range(STATE_BYTES):
-                output.write(steps[plane::8] if plane < 8 else lines[plane::STATE_BYTES])
+        columns = IN_IPV6 + STATE_COLUMNS if is_ipv6 else STATE_COLUMNS
+        _write_states(file, columns, self.states.read(0, count * STATE_BYTES), STATE_BYTES, epoch_ns)
+
+
+def write_scps_states(file: Path, programs: Iterable[bytes], epoch_realtime_ns: int) -> None:
+    """Makes the file of SCPS-TP's states, if there are any. A row that a killed program has begun is none."""
+    whole = b"".join(one[: len(one) // SCPS_BYTES * SCPS_BYTES] for one in programs)
+    rows = [row for (row,) in struct.iter_unpack(f"{SCPS_BYTES}s", whole)]
+    if rows:
+        rows.sort(key=lambda row: int.from_bytes(row[:8], "little", signed=True))
+        _write_states(file, SCPS_COLUMNS, b"".join(rows), SCPS_BYTES, epoch_realtime_ns)
+
+
+def _write_states(file: Path, columns: bytes, rows: bytes, row_bytes: int, epoch_ns: int) -> None:
+    times = [at - epoch_ns for (at,) in struct.iter_unpack(f"=q{row_bytes - 8}x", rows)]
+    steps = array("q", map(operator.sub, times, [0, *times])).tobytes()
+    with file.open("wb") as output:
+        output.write(b"scpslab states 1\ncolumns %s\nstates %d\n" % (columns, len(times)))
+        for plane in range(row_bytes):
+            output.write(steps[plane::8] if plane < 8 else rows[plane::row_bytes])

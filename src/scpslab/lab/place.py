@@ -3,8 +3,6 @@
 The engine states them in the environment; in a guest, where a lab is alone, there are defaults.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,11 +1,10 @@
 """The lab program's entry: runs the cell, or gives a shell on its network, and always leaves a status."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +19,7 @@ from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.mininet_script import serve as serve_script
 from scpslab.lab.place import BASH_GOES_ON, BASH_PROMPT, CELL, END_OF_SCRIPT, IS_ALONE, OUT, PROGRAMS, WORK
 from scpslab.lab.prompt import LabCLI
-from scpslab.lab.records import Status
+from scpslab.lab.records import PACKETS, STATES, Status
 from scpslab.lab.template import FILE, Space, Template, reseed, snapshot
 from scpslab.plan import Plan
 from scpslab.plan.mininet import MininetScript
@@ -82,6 +81,8 @@ def _go_on_from_template() -> Prepared:
 TOPOLOGIES = str(PROGRAMS / "topologies")
 TERMINAL = 0  # standard input
 CONSOLE_LEVEL = Path("/proc/sys/kernel/printk")
+# How often somebody who watches a session gets its packets, and how full their record may become.
+LOOK_S, FULL = 0.5, 0.8
 
 
 def interact(plan: Plan) -> Status:
@@ -104,16 +105,46 @@ def _mininet(plan: Plan) -> None:
         in_foreground(lambda: serve_script(cell, script))
         return
     print(f"The network {plan.network.topology} is up. Nodes: {', '.join(hosts)}.")
-    print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, watch, capture, help, exit.")
+    print(f"Type a node and a command (for example {hosts[0]} ip addr), or one of link, capture, help, exit.")
+
+    shown = Shown(cell) if plan.cell.packets else None
+    # On the user's machine from the first line on, so that nothing is lost if the lab is ended from outside.
+    prompt = LabCLI(cell.network, cell.settled, CELL / OUT, cell.services)
 
     def serve() -> None:
-        # On the user's machine from the first line on, so that nothing is lost if the lab is ended from outside.
-        prompt = LabCLI(cell.network, cell.settled, CELL / OUT, cell.services)
         prompt.serve()
         prompt.close()
 
-    if in_foreground(serve) > 0:
+    if in_foreground(serve, shown) > 0:
         raise ChildProcessError("the prompt failed")
+
+
+class Shown:
+    """The record of a session's packets for somebody who watches: where there is something new, it is made again.
+
+    Once it is nearly full it begins anew. Its time is that of the transcript.
+    """
+
+    def __init__(self, cell: Prepared) -> None:
+        self.stages, self.owners, self.began_ns = cell.network.stages, cell.network.owners, time.monotonic_ns()
+        self.told: tuple[int, ...] = ()
+
+    def __call__(self) -> None:
+        """Waits a while, then takes a look."""
+        time.sleep(LOOK_S)
+        recorded = self.stages.recorded
+        if (counts := recorded.counts()) == self.told:
+            return
+        self.told = counts
+        new, records = CELL / OUT / "shown", CELL / OUT / "records"
+        for folder in (new, records):
+            folder.mkdir(exist_ok=True)
+        self.stages.write_packets(new, self.owners, self.began_ns)
+        if recorded.used() > FULL * recorded.room:
+            recorded.switch(True)
+        for name in (PACKETS, STATES):
+            # A reader never sees half of it.
+            (new / name).rename(records / name)
 
 
 def run_script(cell: Prepared, script: MininetScript) -> Status:
@@ -133,11 +164,11 @@ def run_script(cell: Prepared, script: MininetScript) -> Status:
     return ended
 
 
-def in_foreground(serve: Callable[[], None]) -> int:
+def in_foreground(serve: Callable[[], None], meanwhile: Callable[[], None] | None = None) -> int:
     """Runs a function in a process group of its own in the terminal's foreground: Ctrl-C reaches the prompt, and not
     the nodes and daemons of the lab.
 
-    Returns its exit code, as that of a program; below 0 where a signal ended it.
+    Returns its exit code, as that of a program; below 0 where a signal ended it. `meanwhile` is called again and again.
     """
     sys.stdout.flush()
     child = os.fork()
@@ -160,7 +191,10 @@ def in_foreground(serve: Callable[[], None]) -> int:
         finally:
             sys.stdout.flush()
             os._exit(code)
-    _, status = os.waitpid(child, 0)
+    ended, status = os.waitpid(child, os.WNOHANG if meanwhile else 0)
+    while meanwhile and not ended:
+        meanwhile()
+        ended, status = os.waitpid(child, os.WNOHANG)
     _take_terminal()
     return os.waitstatus_to_exitcode(status)
 

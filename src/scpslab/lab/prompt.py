@@ -1,7 +1,5 @@
 """Mininet's prompt with the lab's own commands. A command that fails says why; it never ends the session."""
 
-from __future__ import annotations
-
 import difflib
 import os
 import random
@@ -31,13 +29,12 @@ from scpslab.lab.place import LABTOOL, PROMPT
 from scpslab.lab.records import Records
 from scpslab.lab.services import Services
 from scpslab.lab.stages import Settled
-from scpslab.lab.watch import View, Watch
 from scpslab.lab.wiring import first_addresses
+from scpslab.plan.links import ALL_CAUSES
 from scpslab.plan.nodes import Host
 
 LOOK_AGAIN_S = 0.5
 RTT = re.compile(r"rtt [a-z/]+ = ([\d.]+)")
-UP = "\x1b[A"
 # After that many Ctrl-C, a command that does not end is left behind with its shell.
 INTERRUPTS = 3
 CALM_WITHIN_S = 2.0
@@ -72,6 +69,8 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
     """The prompt. It notes every command, so that a session can be repeated (transcript.jsonl)."""
 
     prompt = PROMPT
+    # Whether anybody types. What is at its end can always be read: looking at it, nothing sleeps.
+    has_person = True
 
     def __init__(self, network: LabNetwork, settled: Settled, out: Path, services: Services) -> None:
         """`out` is the folder for the transcript and the captures; the end of one of `services` is told once."""
@@ -284,29 +283,12 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
         }
         for (link, name), now in shown.items():
             words = [f"{what} {as_text(what, value)}" for what, value in now.items()]
+            counters = self.network.stages.account(self.changes.direction(link, name))
+            lost = [f"{cause} {count}" for cause in ALL_CAUSES if (count := counters.get(f"{cause}_packets", 0))]
+            words.append(f"lost {', '.join(lost) or 0}")
             if (link, name) in replaced:
                 words.append(f"no longer so: tc has changed {replaced[link, name]}")
             print(f"{link:<16} {name:<8} " + "   ".join(words))
-
-    def do_watch(self, line: str) -> None:
-        """Watch [SECONDS]: show rates, queues and losses of links, and windows of connections, until Ctrl-C or for that
-        long. Start traffic with & first.
-        """
-        until = time.monotonic() + float(line) if line.strip().replace(".", "", 1).isdigit() else None
-        watch, view = Watch(self.network), View()
-        shown = 0
-        try:
-            while until is None or time.monotonic() < until:
-                with _uninterrupted():
-                    lines = view.lines(watch.look())
-                # A terminal that supports it shows every sample in the place of the one before.
-                sys.stdout.write(UP * shown if os.environ.get("TERM", "dumb") != "dumb" else "")
-                sys.stdout.writelines(f"{text}\x1b[K\n" if shown else f"{text}\n" for text in lines)
-                sys.stdout.flush()
-                shown = len(lines) if os.environ.get("TERM", "dumb") != "dumb" else 0
-                time.sleep(LOOK_AGAIN_S)
-        except KeyboardInterrupt:
-            print()
 
     def do_capture(self, line: str) -> None:
         """Capture NODE [FILTER]: start a capture of all packets at a node; capture NODE again ends it.
@@ -440,12 +422,18 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
                         self._leave(node, "the command did not end")
 
     def _serve_command(self, node: LabNode) -> None:
-        readable, _, _ = select.select([node.stdout, *([sys.stdin] if self.passes_keys else [])], [], [], LOOK_AGAIN_S)
+        watched = [node.stdout, sys.stdin] if self.has_person else [node.stdout]
+        readable, _, _ = select.select(watched, [], [], LOOK_AGAIN_S)
         if node.stdout in readable:
             sys.stdout.write(node.monitor())
             sys.stdout.flush()
         if sys.stdin in readable:
-            node.write(os.read(sys.stdin.fileno(), 1024).decode(errors="replace"))
+            keys = os.read(sys.stdin.fileno(), 1024).decode(errors="replace")
+            if self.passes_keys:
+                node.write(keys)
+            for line in () if self.passes_keys else keys.splitlines() or ["EOF"]:
+                # Links change at once; everything else waits for the prompt.
+                self.onecmd(line) if line.startswith("link ") else self.cmdqueue.append(line)
         if not readable and node.shell.poll() is not None:
             self._leave(node, "the shell of the node ended")
 
@@ -496,13 +484,3 @@ class LabCLI(CLI):  # type: ignore[misc]  # Mininet has no types
             process.send_signal(signal.SIGTERM)
             process.wait()
         self.transcript.close()
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Lets Ctrl-C wait: the block visits network namespaces, and has to come back."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

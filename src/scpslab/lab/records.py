@@ -3,8 +3,6 @@
 And the live stream: what a cell does now, for whoever listens.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -21,7 +19,11 @@ LIVE, LONGEST_LIVE = "\x1e", 2048
 # What is kept of a log, and how it begins where that is not all.
 LOG_BYTES, CUT = 1 << 20, re.compile(rb"\((\d+) bytes before this line are left out\)\n")
 # In the folder of records: what became of every packet, and the states of TCP (docs/plan-format.md).
-PACKETS, STATES = "packets.rec", "states.rec"
+PACKETS, STATES, SCPS_STATES = "packets.rec", "states.rec", "scps-states.rec"
+# Behind a gateway's name: those of its connections over the link.
+GATEWAY_STATES = ".states.rec"
+# Beside the folders, of a run that asks when events come: a line for each, with its number and its time.
+INSTANTS = "instants.jsonl"
 # Copies of a source's records are at least a second apart, and twice as far after each so many. All are this long.
 COPIES, MOST_LIVE_BYTES = 128, 1 << 20
 
@@ -45,12 +47,16 @@ class Records:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("w")
+        self.path, self._file = path, path.open("w")
 
     def write(self, **fields: object) -> None:
         """Appends one line; keys keep the order given. What comes after the cell has ended is in no record."""
         if not self.closed:
             self._file.write(json.dumps(fields) + "\n")
+
+    def show_lines(self) -> None:
+        """Hands over each line as soon as it is written, from now on."""
+        self._file.reconfigure(line_buffering=True)
 
     def flush(self) -> None:
         """Hands over what was written: a reader of the file sees it from now on."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
 
+# A program's own files in its node: its states (scps-io, states.rs), and its settings of SCPS-NP and SCPS-SP.
+FOLDER, STATES_SUFFIX, NP_SUFFIX, SP_SUFFIX = "/tmp", ".states", "-np.json", "-sp.json"
 STATUS = {"complete": "completed", "failed": "incomplete"}
 # What the report says of the protocol at work; the rest of it is in the record under the lab's own names, or depends on
 # the machine.
@@ -44,30 +46,41 @@ def options(end: ScpsEnd, timeout_s: float, trace: int | None) -> list[str]:
 
 
 def stack_options(end: ScpsEnd, start: int = 0) -> list[str]:
-    """Options of SCPS-TP for an end; `start` counts its programs, each of which draws numbers and ports of its own."""
-    options = ["--tun", end.device, "--seed", str(end.seed + start)]
+    """Options of SCPS-TP for an end; `start` counts its programs, each of which draws numbers and ports of its own.
+
+    A program notes its states whether anybody wants them or not: while it writes, others can have their turn.
+    """
+    options = ["--tun", end.device, "--seed", str(end.seed + start), "--states", _path(end, STATES_SUFFIX)]
     if end.np is not None:
-        options += ["--network", "np", "--np", np_path(end)]
+        options += ["--network", "np", "--np", _path(end, NP_SUFFIX)]
     if end.sp is not None:
-        options += ["--sp", sp_path(end)]
+        options += ["--sp", _path(end, SP_SUFFIX)]
     for key, value in end.settings.items():
         options += [f"--{key.replace('_', '-')}", str(value).lower() if isinstance(value, bool) else str(value)]
     return options
 
 
-def np_path(end: ScpsEnd) -> str:
-    """Where a program's node has its settings of SCPS-NP."""
-    return f"/tmp/{end.device}-np.json"
+def _path(end: ScpsEnd, suffix: str) -> str:
+    """Where the programs of an end, which may follow each other, have one of their files."""
+    return f"{FOLDER}/{end.device}{suffix}"
+
+
+def states(network: LabNetwork) -> Iterator[bytes]:
+    """What the programs of all nodes have written of their states, by node."""
+    for node in network.plan.speaking:
+        for path in sorted(network.inside(node.name, FOLDER).glob(f"*{STATES_SUFFIX}")):
+            yield path.read_bytes()
 
 
 def write_settings(network: LabNetwork, node: str, end: ScpsEnd | None) -> None:
     """Gives a node what a program there has to find: settings of SCPS-NP, settings and key of SCPS-SP, if it has
-    any.
+    any; and a file for its states.
     """
     if end is None:
         return
+    network.inside(node, _path(end, STATES_SUFFIX)).touch()
     if end.np is not None:
-        network.inside(node, np_path(end)).write_text(json.dumps(end_file(end.np), indent=1) + "\n")
+        network.inside(node, _path(end, NP_SUFFIX)).write_text(json.dumps(end_file(end.np), indent=1) + "\n")
     if end.sp is not None:
         write_sp(network, node, end, end.sp)
 
@@ -127,23 +140,17 @@ def tables(hosts: Iterable[NpHost], next_hops: Iterable[NpHop]) -> JsonObject:
     return {"hosts": [asdict(host) for host in hosts], "next_hops": [asdict(hop) for hop in next_hops]}
 
 
-FOLDER = "/tmp"
 OWNER_ONLY = 0o600
 KEY_ID = 1
 # The first line of a record; a key that nobody has used yet has no other (scps-io, sequence.rs).
 RECORD_TITLE = "scps-sp sequence numbers, format 1\n"
 
 
-def sp_path(end: ScpsEnd) -> str:
-    """Where a program's node has its settings of SCPS-SP."""
-    return f"{FOLDER}/{end.device}-sp.json"
-
-
 def write_sp(network: LabNetwork, node: str, end: ScpsEnd, sp: SpEnd) -> None:
     """Gives a node the settings of a program there, and its key unless another program has it already: its sequence
     numbers go on.
     """
-    network.inside(node, sp_path(end)).write_text(json.dumps(sp_file(end, sp), indent=1) + "\n")
+    network.inside(node, _path(end, SP_SUFFIX)).write_text(json.dumps(sp_file(end, sp), indent=1) + "\n")
     key = network.inside(node, f"{FOLDER}/{_key_file(sp)}")
     if not key.exists():
         _write_privately(key, f"master {master_key(sp.key_seed)}\n")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,13 +16,14 @@ from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import SECOND_NS, Loop, now_ns
+from scpslab.lab.records import Records
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
 
 
-# TCP_LISTEN as /proc/net/tcp writes it.
-LISTENING = "0A"
+# States of sockets in /proc/net: a TCP socket that listens, and a UDP socket without a peer.
+LISTENING = {"tcp": "0A", "udp": "07"}
 SIGNALLED = 128
 # States of a process whose end nobody has asked for yet, and of one that is removed (proc_pid_stat(5)).
 UNASKED, REMOVED = "Z", "X"
@@ -136,6 +137,10 @@ class Service(Registered, registry=KINDS):
         has_ended = state in (UNASKED, REMOVED)
         return f"{self._title()} has ended; expected it to go on{self._last_words()}" if has_ended else ""
 
+    def states(self) -> bytes:
+        """What it has written of the states of SCPS-TP (scps-io, states.rs)."""
+        return b""
+
     def write_records(self, folder: Path) -> None:
         """Writes its records into a folder, after it has ended."""
 
@@ -182,6 +187,13 @@ class Talking(Service):
     def is_ready(self) -> bool:
         """Whether it has said so."""
         return bool(self.events)
+
+    def write_lines(self, folder: Path, lines: Iterable[JsonObject]) -> None:
+        """Writes its records, of which each is a line."""
+        records = Records(folder / file_name(self.name, suffix=".jsonl"))
+        for line in lines:
+            records.write(**line)
+        records.close()
 
 
 class Services:
@@ -231,21 +243,8 @@ def ending(code: int) -> str:
     return signal.Signals(number).name if number in set(signal.Signals) else f"exit code {code}"
 
 
-def listens(pid: int, port: int) -> bool:
-    """Whether somebody in a process's network namespace accepts connections of TCP at a port."""
-    for name in ("tcp", "tcp6"):
-        path = Path(f"/proc/{pid}/net/{name}")
-        table = path.read_text().splitlines()[1:] if path.exists() else []
-        if any(line.split()[3] == LISTENING and line.split()[1].endswith(f":{port:04X}") for line in table):
-            return True
-    return False
-
-
-def has_udp(pid: int, port: int) -> bool:
-    """Whether somebody in a process's network namespace has a port of UDP."""
-    for name in ("udp", "udp6"):
-        path = Path(f"/proc/{pid}/net/{name}")
-        lines = path.read_text().splitlines()[1:] if path.exists() else []
-        if any(line.split()[1].endswith(f":{port:04X}") for line in lines):
-            return True
-    return False
+def listens(pid: int, kind: str, port: int) -> bool:
+    """Whether somebody in a process's network namespace waits at a port of TCP or UDP for whoever comes."""
+    tables = [Path(f"/proc/{pid}/net/{name}") for name in (kind, f"{kind}6")]
+    sockets = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    return any(words[1].endswith(f":{port:04X}") and words[3] == LISTENING[kind] for words in sockets)

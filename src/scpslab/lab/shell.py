@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from scpslab.lab.loop import SECOND_NS, Loop
 from scpslab.lab.records import LOG_BYTES, keep_end
-from scpslab.lab.services import Service, has_udp, listens
+from scpslab.lab.services import Service, listens
 
 if TYPE_CHECKING:
     from scpslab.lab.network import LabNetwork
@@ -63,9 +63,9 @@ class Shell(Service):
             return False
         pid = self.network.pid(self.node) or 0
         if self.ready.port is not None:
-            return listens(pid, self.ready.port)
+            return listens(pid, "tcp", self.ready.port)
         if self.ready.udp is not None:
-            return has_udp(pid, self.ready.udp)
+            return listens(pid, "udp", self.ready.udp)
         return self.ready.command is None or self._says_yes(self.ready.command)
 
     def _says_yes(self, command: str) -> bool:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, islice, repeat, takewhile
 from pathlib import Path
@@ -24,19 +24,18 @@ from typing import Self
 from scpslab.core.names import file_name
 from scpslab.lab import bpf
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT
-from scpslab.lab.loop import monotonic_offset_ns
 from scpslab.lab.packets import Owners, PacketLines
 from scpslab.lab.place import CGROUP, PROGRAMS
 from scpslab.lab.records import PACKETS, STATES
 from scpslab.lab.template import Space
 from scpslab.plan.cell import CellPlan, Impairment, LatePackets, stretches_of
-from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.error_models import Errors
 from scpslab.plan.links import Direction
-from scpslab.plan.profiles import WHOLE_WEIGHT
+from scpslab.plan.profiles import WHOLE_WEIGHT, Stretches, chances_of, with_sums
 
 FIRST_INDEX = 1000
-OBJECT = PROGRAMS / "stages.bpf.o"
+# By whether addresses are those of IPv6.
+OBJECTS = {False: PROGRAMS / "stages.bpf.o", True: PROGRAMS / "stages-ipv6.bpf.o"}
 PINS = "/run/bpf/scpslab"
 RING_LIMIT = 1 << 16
 
@@ -69,7 +68,6 @@ SOCKET_PROGRAMS = (
 ORDER_RATE = "80gbit"
 # Beyond the life of any lab, in bits or nanoseconds.
 NEVER = 1 << 62
-NS_PER_S = 10**9
 STRETCH_BYTES = 32
 # Pairs of a time (ns since the epoch) and a value.
 Steps = tuple[tuple[int, int], ...]
@@ -99,6 +97,12 @@ class DirectionStages:
         return self.plan.name
 
 
+def drawn(vectors: Path, direction: DirectionStages, suffix: str) -> array[int]:
+    """The numbers that the engine has written for a direction, if any."""
+    path = vectors / file_name(direction.link, direction.name, suffix=suffix)
+    return array("Q", path.read_bytes() if path.exists() else b"")
+
+
 @dataclass(frozen=True)
 class Moves:
     """What the plan changes of a direction while a cell runs: its rates (until when, bit/s, sum, rest) or chances to
@@ -108,7 +112,7 @@ class Moves:
     there is no profile.
     """
 
-    stretches: tuple[tuple[int, int, int, int], ...] = ()
+    stretches: Stretches = ()
     in_chances: bool = False
     delays: Steps = ()
     weights: Steps = ()
@@ -123,8 +127,7 @@ class Moves:
         """What a cell changes: its events change rates, a profile everything; the engine has written it out."""
 
         def steps(suffix: str) -> Steps:
-            path = vectors / file_name(direction.link, direction.name, suffix=suffix)
-            numbers = array("Q", path.read_bytes() if path.exists() else b"")
+            numbers = drawn(vectors, direction, suffix)
             return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
         impairment = cell.impairment(direction.link, direction.name)
@@ -135,11 +138,9 @@ class Moves:
         if profile is None:
             rates = tuple(with_sums(stretches_of(cell, direction.link, direction.plan)))
             return cls(rates, delays=delays, late=late, hold_ns=(impairment and impairment.aggregate_ns) or 0)
-        chances, each = steps(".chances"), FULL_PACKET_BYTES + direction.plan.overhead_bytes
-        summed = accumulate(packets * each for _, packets in chances)
+        chances = chances_of(steps(".chances"), direction.plan.overhead_bytes)
         return cls(
-            tuple((at, 0, min(let, NEVER), 0) for (at, _), let in zip(chances, summed, strict=True))
-            or tuple(with_sums(steps(".rates") or stretches_of(cell, direction.link, direction.plan))),
+            chances or tuple(with_sums(steps(".rates") or stretches_of(cell, direction.link, direction.plan))),
             bool(chances),
             delays,
             steps(".weights"),
@@ -159,15 +160,6 @@ class Moves:
 
 
 UNMOVED = Moves()
-
-
-def with_sums(rates: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int, int, int]]:
-    """Rates with what has left at them from the epoch until the end of each: bits, and bits times 10^-9."""
-    whole = begins = 0
-    for to_ns, bps in rates:
-        whole, begins = whole + bps * (to_ns - begins), to_ns
-        sent, rest = divmod(whole, NS_PER_S)
-        yield to_ns, bps, min(sent, NEVER), rest
 
 
 @dataclass(frozen=True)
@@ -254,7 +246,7 @@ class Settings:
         moves = self._moves.get(direction, UNMOVED)
         parts = WHOLE_WEIGHT if moves.weights else 1
         for suffix in (".u64", ".bad.u64"):
-            places, settings = track(self._numbers(direction, suffix), len(self.places), parts)
+            places, settings = track(drawn(self._vectors, direction, suffix), len(self.places), parts)
             self.places.extend(places)
             tracks += settings
         window_offset = len(self.windows) // 2
@@ -264,7 +256,7 @@ class Settings:
                 self.windows.extend((start, end))
         drop_offset = len(self.drops)
         listed = set(errors.drop_packets if errors else ())
-        if lost := self._numbers(direction, ".drops"):
+        if lost := drawn(self._vectors, direction, ".drops"):
             self.drawn.add(direction.arriving)
             # Beyond the last one drawn the list is over, and so is the cell.
             last = max(lost, default=0)
@@ -295,16 +287,11 @@ class Settings:
         self.steps.extend(chain.from_iterable(steps))
         return offset, len(steps), 0
 
-    def _numbers(self, direction: DirectionStages, suffix: str) -> array[int]:
-        """What was drawn for a direction, if anything."""
-        path = self._vectors / file_name(direction.link, direction.name, suffix=suffix)
-        return array("Q", path.read_bytes() if path.exists() else b"")
-
     def _spells(self, direction: DirectionStages) -> tuple[int, int, int]:
         """Puts where the spells of the bad state begin among the places, and the sums of their lengths behind them;
         returns where, how many, and after how long they begin again.
         """
-        lengths, offset = self._numbers(direction, ".spells"), len(self.places)
+        lengths, offset = drawn(self._vectors, direction, ".spells"), len(self.places)
         ends = array("Q", takewhile(NEVER.__gt__, accumulate(lengths)))
         begins = ends[::2]
         self.places.extend(begins)
@@ -315,9 +302,9 @@ class Settings:
 class Stages:
     """All directions of a lab: makes the maps, loads the programs once, writes the settings, reads the accounts."""
 
-    def __init__(self, directions: list[DirectionStages], space: Space) -> None:
+    def __init__(self, directions: list[DirectionStages], space: Space, is_ipv6: bool = False) -> None:
         """Makes room for what `settle` puts there."""
-        self.directions, self.space = directions, space
+        self.directions, self.space, self.is_ipv6 = directions, space, is_ipv6
         # Where each drop-tail queue notes the departures of what is in it.
         self.ring_places: dict[int, tuple[int, int]] = {}
         rings = 0
@@ -347,7 +334,7 @@ class Stages:
         }
         self.hashes = {"send_ceilings": self.send_ceilings, "known_states": self.recorded.known_states}
         descriptors = {name: one.fd for name, one in (self.arrays | self.hashes).items()}
-        programs = bpf.ObjectFile(OBJECT)
+        programs = bpf.ObjectFile(OBJECTS[is_ipv6])
         Path(PINS).mkdir(exist_ok=True)
         for name in ("entering", "leaving", "delaying", "arriving"):
             bpf.pin(programs.load(f"tc/{name}", bpf.PROG_SCHED_CLS, descriptors), f"{PINS}/{name}")
@@ -397,9 +384,9 @@ class Stages:
         places = (limit_bytes, limit_packets, offset, max(ring - 1, 0), *stretches)
         return ENTRY.pack(rate, plan.overhead_bytes, *places, *[0] * 16, *shaping, *[0] * 4)
 
-    def start_epoch(self, epoch_realtime_ns: int) -> None:
-        """Lets whatever changes count from the epoch (the programs read the monotonic clock)."""
-        epoch = struct.pack("=Q", epoch_realtime_ns - monotonic_offset_ns())
+    def start_epoch(self, epoch_ns: int) -> None:
+        """Lets whatever changes count from the epoch, on the monotonic clock, which the programs read."""
+        epoch = struct.pack("=Q", epoch_ns)
         for direction in self.directions:
             at = slot_of(direction.arriving) * self.arrivals.stride + ARRIVAL_EPOCH_AT
             self.arrivals.memory[at : at + 8] = epoch
@@ -434,8 +421,10 @@ class Stages:
         count, at = (struct.unpack_from("=Q", state, place)[0] for place in (ARRIVAL_DROP_COUNT_AT, ARRIVAL_DROP_AT))
         return bool(at >= count)
 
-    def write_packets(self, records: Path, owners: Owners, epoch_realtime_ns: int) -> str:
-        """Writes the record of every packet and of TCP's states; returns "", or why it is not whole."""
+    def write_packets(self, records: Path, owners: Owners, epoch_ns: int) -> str:
+        """Writes the record of every packet and of TCP's states, in times since the epoch (on the monotonic clock);
+        returns "", or why it is not whole.
+        """
         if (used := self.recorded.used()) > self.recorded.room:
             return (
                 f"the record of packets: found {used} lines; expected at most {self.recorded.room}, an eighth of the "
@@ -446,9 +435,8 @@ class Stages:
             f"{slot_of(d.arriving)}\n"
             for d in self.directions
         )
-        epoch_ns = epoch_realtime_ns - monotonic_offset_ns()
         self.recorded.write(records / PACKETS, (*owners.lines(), *lines), epoch_ns)
-        self.recorded.write_states(records / STATES, epoch_ns)
+        self.recorded.write_states(records / STATES, epoch_ns, self.is_ipv6)
         return ""
 
 
@@ -517,14 +505,9 @@ def tc_lines(direction: DirectionStages, names: dict[int, str]) -> dict[str, lis
     if direction.relay is not None:
         lines["relay"].append(
             f"qdisc add dev {names[direction.relay]} root handle 2: "
-            f"{delay_options(direction, first_delay_ns(plan), paced_at_relay)}"
+            f"{delay_options(direction, plan.first_delay_ns, paced_at_relay)}"
         )
     return lines
-
-
-def first_delay_ns(plan: Direction) -> int:
-    """The delay a direction starts with, ns."""
-    return int(plan.delay_table[0][1] if plan.delay_table else plan.delay_ns)
 
 
 def delay_options(

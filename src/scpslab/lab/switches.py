@@ -22,7 +22,7 @@ from typing import Any
 from mininet.link import Intf, Link
 from mininet.node import Switch
 
-from scpslab.lab.netlink import Netlink, VethEnd, inside
+from scpslab.lab.netlink import Netlink, VethEnd, inside, with_ipv6
 from scpslab.lab.place import IS_ALONE, VIRTUAL
 from scpslab.lab.stages import Stages
 from scpslab.lab.template import Space
@@ -84,6 +84,8 @@ class LabLink(Link):  # type: ignore[misc]  # Mininet has no types
                 offloads_off(end.interface)
                 there.up(end.index)
                 if end.ip:
+                    if ":" in end.ip:
+                        with_ipv6(end.interface)
                     there.address(end.index, end.ip)
         self.intf1, self.intf2 = (self._interface(end, node) for end, node in zip(ends, nodes, strict=True))
 
@@ -252,7 +254,7 @@ class LabSwitch(Switch):  # type: ignore[misc]  # Mininet has no types
                 words += ["--", "set", "interface", name, f"ofport_request={number[1]}"]
         if self.relays:
             # What comes in at one port leaves at the other, wherever its destination was heard of.
-            words += ["--", "set", "bridge", self.name, "flood_vlans=0"]
+            words += ["--", "set", "bridge", self.name, "flood_vlans=0", "other_config:forward-bpdu=true"]
         if self.learns and (own := bridge_number(self.name)):
             words += ["--", "set", "bridge", self.name, f"other_config:datapath-id={own}"]
         if self.mirror_to:

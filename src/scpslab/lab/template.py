@@ -5,8 +5,6 @@ It is the network of a plan, and the space that its cells may need. Whatever the
 that equal templates are equal networks. It is computed from the plan alone, never from what ran before.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gc
 import hashlib
@@ -31,7 +29,7 @@ GAPS_KEPT = 1 << 16
 NUMBER_BYTES = 8
 # What is drawn of bit errors (scenario/errors.py).
 VECTORS = (".u64", ".bad.u64", ".spells")
-# What profiles change, in pairs of a time and a value (scenario/profiles/tables.py).
+# What profiles change, in pairs of a time and a value (scenario/profiles/planning.py).
 MOVED = (".rates", ".chances", ".delays", ".weights", ".downs")
 Entries = Annotated[int, Range(1)]
 

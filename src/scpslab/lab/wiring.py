@@ -1,7 +1,5 @@
 """From a plan's links to veth pairs and the stages on them, and what the plan says beyond nodes and links."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess
@@ -10,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scpslab.core.addresses import subnet as subnet_of
 from scpslab.lab.netlink import Netlink, inside, route_metrics
 from scpslab.lab.stages import FIRST_INDEX, DirectionStages, tc_lines
 from scpslab.plan import NetworkPlan
 from scpslab.plan.links import Link
 from scpslab.plan.mininet import SCRIPTS
 from scpslab.plan.nodes import Host, Router, ScpsRouter, Switch
+from scpslab.plan.paths import FORWARDS
 from scpslab.plan.routes import Route, RouteOptions
 
+FORWARDS_IPV6 = {"net.ipv6.conf.all.forwarding": "1"}
 TCP_SETTINGS = Path("/proc/sys/net/ipv4")
 
 
@@ -116,6 +117,8 @@ class Wiring:
             host = self.nodes[node.name]
             host.know(names)
             host.sysctls(node.sysctls)
+            if self.network.is_ipv6 and (not isinstance(node, Host) or node.sysctls.get(FORWARDS) == "1"):
+                host.sysctls(FORWARDS_IPV6)
             with inside(host.pid), Netlink() as here:
                 for index, subnet in addresses[node.name]:
                     for other, ip, mac in subnet:
@@ -155,8 +158,8 @@ class Wiring:
                 for end in leg:
                     if end.ip:
                         ip = end.ip.split("/")[0]
-                        subnets.setdefault(_subnet(end.ip), []).append((end.node, ip, end.mac))
-                        own[end.node].append((end.index, _subnet(end.ip)))
+                        subnets.setdefault(subnet_of(end.ip), []).append((end.node, ip, end.mac))
+                        own[end.node].append((end.index, subnet_of(end.ip)))
         return {name: [(index, subnets[subnet]) for index, subnet in places] for name, places in own.items()}
 
     def run_tc(self, logs: Path) -> None:
@@ -187,18 +190,9 @@ class Wiring:
 def first_addresses(network: NetworkPlan) -> dict[str, str]:
     """The first address of every node that has one."""
     addresses: dict[str, str] = {}
-    ends = [(end.node, end.ip) for link in network.links for end in link.ends]
-    ends += [(end.node, end.ip) for serial in network.serial_links for end in serial.ends]
-    for node, ip in ends:
-        if ip:
-            addresses.setdefault(node, ip.partition("/")[0])
+    for node, ip in network.addresses():
+        addresses.setdefault(node, ip.partition("/")[0])
     return addresses
-
-
-def _subnet(cidr: str) -> str:
-    ip, prefix = cidr.split("/")
-    value = int.from_bytes(bytes(int(part) for part in ip.split(".")), "big")
-    return f"{value >> (32 - int(prefix))}/{prefix}"
 
 
 def _directions(pair: Pair) -> list[DirectionStages]:

@@ -22,6 +22,7 @@ OnLine = Callable[[str], None]
 OnExit = Callable[[int], None]
 ToolOptions = Mapping[str, str | float | None]
 Process = subprocess.Popen[bytes]
+ANY_IPV6 = "::"  # every address of a node, where it has those of IPv6
 
 
 KINDS: Registry[type[Workload[Any]]] = Registry("workloads", "lab")
@@ -101,8 +102,12 @@ class Workload(Registered, Generic[Planned], registry=KINDS):
     def give_up(self) -> None:
         """Ends without success, unless there is an outcome."""
         if not self.outcome:
-            self.fail("the timeout ran out")
+            self.time_out()
             self.stop()
+
+    def time_out(self) -> None:
+        """Settles the outcome, if there is none; what still runs takes its leave."""
+        self.fail("the timeout ran out")
 
     def serve(self, service: Service, *, wait: bool = True) -> None:
         """Starts a service of the workload's own, and waits until it serves. It ends with the workload."""

@@ -1,17 +1,18 @@
 """Packets that one place saw, and the connections among them (RFC 9293 §3.1 and §3.4, RFC 7323 §2.2)."""
 
-from __future__ import annotations
-
-import ipaddress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Ints: TypeAlias = npt.NDArray[np.int64]
-Bools: TypeAlias = npt.NDArray[np.bool_]
-Floats: TypeAlias = npt.NDArray[np.float64]
+from scpslab.core.addresses import text
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Bools: TypeAlias = "npt.NDArray[np.bool_]"
+Floats: TypeAlias = "npt.NDArray[np.float64]"
 
 FIN, SYN, RST, ACK = 0x01, 0x02, 0x04, 0x10
 TCP, UDP, SCPS_TP = 6, 17, 106
@@ -43,7 +44,6 @@ class Seen:
     flags: Ints
     window: Ints
     window_scale: Ints
-    unread_packets: int
     is_truncated: bool
     has_options: bool = True
 
@@ -79,6 +79,15 @@ class Connection:
     def ends(self) -> frozenset[tuple[str, int]]:
         """Address and port of both sides."""
         return frozenset(((self.client_ip, self.client_port), (self.server_ip, self.server_port)))
+
+    @property
+    def before_reset(self) -> Bools:
+        """Which packets came before one side reset the connection: what then comes is another's, as where a gateway has
+        stopped that had one of its own with each end.
+        """
+        places = np.arange(len(self.flags))
+        opened = places[self.flags & SYN != 0].max(initial=-1)
+        return np.asarray(places < places[(self.flags & RST != 0) & (places > opened)].min(initial=len(places)))
 
 
 def has_tcp_header(protocol: Ints) -> Bools:
@@ -138,9 +147,9 @@ def _connection(packets: Seen, chosen: Ints, zero_ns: int) -> Connection:
             window[mine & (flags & SYN == 0)] <<= scale[side]
 
     return Connection(
-        client_ip=str(ipaddress.IPv4Address(client >> 16)),
+        client_ip=text(client >> 16),
         client_port=client & 0xFFFF,
-        server_ip=str(ipaddress.IPv4Address(server >> 16)),
+        server_ip=text(server >> 16),
         server_port=server & 0xFFFF,
         t_s=(packets.t_ns[chosen] - zero_ns) / 1e9,
         packet=chosen,
@@ -155,17 +164,14 @@ def _connection(packets: Seen, chosen: Ints, zero_ns: int) -> Connection:
     )
 
 
-def _signed(difference: Ints) -> Ints:
-    """Differences of sequence numbers as RFC 9293 §3.4 compares them: modulo 2^32, the nearer way round."""
-    return (difference + 2**31) % 2**32 - 2**31
-
-
 def unwrapped(numbers: Ints, base: int | None) -> Ints:
     """Sequence numbers as distances from `base` (None: from the first of them) that do not wrap."""
     if not len(numbers):
         return numbers
     first = numbers[:1] - (int(numbers[0]) if base is None else base)
-    return np.cumsum(_signed(np.concatenate([first, np.diff(numbers)])))
+    steps = np.concatenate([first, np.diff(numbers)])
+    # As RFC 9293 §3.4 compares them: modulo 2^32, the nearer way round.
+    return np.cumsum((steps + 2**31) % 2**32 - 2**31)
 
 
 def _first_byte(seq: Ints, payload: Ints, flags: Ints) -> int | None:

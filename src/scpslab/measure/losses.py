@@ -12,18 +12,19 @@ from typing import Literal
 
 import numpy as np
 
+from scpslab.core.addresses import end
 from scpslab.measure.connections import ACK, FIN, RST, SYN, TCP, UDP, Bools, Ints, unwrapped
 from scpslab.measure.packets import NEVER, Flow, Packets
-from scpslab.measure.record import NO_INTS, Record, dropped, wire_ns
+from scpslab.measure.record import Record, dropped, no_ints, wire_ns
 from scpslab.measure.traces import pieces
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICED, POLICY, QUEUE, Direction
 
 ARRIVAL = "arrival"
 SUPERFLUOUS = "superfluous"
 FLAG_LETTERS = ((SYN, "S"), (FIN, "F"), (RST, "R"), (ACK, "A"))
-ICMP, NOBODY = 1, -1
+ICMP, ICMPV6, NOBODY = 1, 58, -1
 # 105 is compressed SCPS-TP (CCSDS 714.0-B-2), whose fields stand relative to those of earlier packets.
-PROTOCOLS = {ICMP: "icmp", TCP: "tcp", UDP: "udp", 105: "scps-tp compressed", 106: "scps-tp"}
+PROTOCOLS = {ICMP: "icmp", TCP: "tcp", UDP: "udp", ICMPV6: "icmpv6", 105: "scps-tp compressed", 106: "scps-tp"}
 Place = tuple[str, str]
 Repair = Literal["repaired", "never", "no data", "arrived before", "unknown"]
 
@@ -155,7 +156,7 @@ class Fates:
     def of_flow(self, flow: Flow) -> dict[Place, OfFlow]:
         """A flow of TCP at each direction that it passes, counted from its first byte at the first of them."""
         if flow not in self._of_flows:
-            rows = ((place, hop, hop.rows.get(flow, NO_INTS)) for place, hop in self.hops.items())
+            rows = ((place, hop, hop.rows.get(flow, no_ints())) for place, hop in self.hops.items())
             tcp = [(place, hop, mine[hop.packets.is_tcp[mine]]) for place, hop, mine in rows]
             there = [(place, hop, mine) for place, hop, mine in tcp if len(mine)]
             begins = [(int(hop.packets.offered_ns[mine[0]]), _first_byte(hop.packets, mine)) for _, hop, mine in there]
@@ -275,13 +276,13 @@ def _lost(place: Place, hop: OfHop, row: int, repair: Repair, repaired: int, seq
         packet=row + 1,
         ip_bytes=int(packets.wire_bytes[row]) - hop.way.overhead_bytes,
         protocol=PROTOCOLS.get(flow.protocol, str(flow.protocol)),
-        source=f"{flow.from_ip}:{flow.from_port}" if has_ports else flow.from_ip,
+        source=end(flow.from_ip, flow.from_port) if has_ports else flow.from_ip,
         destination=f"{flow.to_ip}:{flow.to_port}" if has_ports else flow.to_ip,
         flags="".join(letter for bit, letter in FLAG_LETTERS if flags & bit),
         seq=seq,
         payload_bytes=int(packets.payload[row]) if has_ports else None,
         sent_s=int(packets.offered_ns[row]) / 1e9,
-        repair="never" if flow.protocol in (ICMP, UDP) else repair,
+        repair="never" if flow.protocol in (ICMP, ICMPV6) else repair,
         repaired_s=None if repaired == NOBODY else int(packets.offered_ns[repaired]) / 1e9,
         repaired_packet=None if repaired == NOBODY else repaired + 1,
     )

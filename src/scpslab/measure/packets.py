@@ -8,17 +8,19 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scpslab.core.contents import LARGEST_FILE, content_of
 from scpslab.core.errors import ResultError
 from scpslab.plan.links import CORRUPT, FLIPPED, OUTAGE, POLICED, POLICY, QUEUE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 FIRST_LINE = b"scpslab packets 1\n"
 LONGEST_LINE = 1 << 12
@@ -26,48 +28,28 @@ LONGEST_LINE = 1 << 12
 DELIVERED, DUPLICATE, UNSEEN = "delivered", "duplicate", "unseen"
 FATES = (DELIVERED, CORRUPT, OUTAGE, POLICY, FLIPPED, QUEUE, DUPLICATE, UNSEEN, POLICED)
 FATE_BITS, HAS_LEFT, HAS_ARRIVED = 0x0F, 0x10, 0x20
-COLUMNS = {
-    "offered": 8,
-    "wire_bytes": 4,
-    "waited_bytes": 4,
-    "due": 8,
-    "left": 8,
-    "arrived": 8,
-    "fate": 1,
-    "bit_errors": 4,
-    "flow": 4,
-    "id": 2,
-    "payload": 2,
-    "sequence": 4,
-    "acknowledgement": 4,
-    "window": 2,
-    "flags": 1,
-}
-FLOW = np.dtype(
-    [
-        ("from", "V16"),
-        ("to", "V16"),
-        ("from_port", "<u2"),
-        ("to_port", "<u2"),
-        ("type", "<u2"),
-        ("owner", "<u2"),
-        ("protocol", "u1"),
-        ("", "u1"),
-    ]
+# Each with the octets that a value takes.
+SIZES = (
+    "offered:8 wire_bytes:4 waited_bytes:4 due:8 left:8 arrived:8 fate:1 bit_errors:4 flow:4 id:2 payload:2 sequence:4 "
+    "acknowledgement:4 window:2 flags:1"
 )
+COLUMNS = {name: int(size) for name, _, size in (one.partition(":") for one in SIZES.split())}
+FLOW_KEYS = ["from", "to", "from_port", "to_port", "type", "owner", "protocol", ""]
+FLOW: Any = {"names": FLOW_KEYS, "formats": ["V16", "V16", "<u2", "<u2", "<u2", "<u2", "u1", "u1"]}
 SHOWN_BYTES = 64
 TCP, UDP, SCPS_TP = 6, 17, 106
 # SCPS-TP that is not compressed has the header of TCP (scps-tp §3).
 TCP_HEADERS = (TCP, SCPS_TP)
 # The time of what did not happen.
-NEVER = np.iinfo(np.int64).min
+NEVER = -(1 << 63)
 OWNERS = re.compile(rb"owners (\S{1,100}(?: \S{1,100}){0,4095})\n")
 HEADER = re.compile(
     rb"direction (?P<link>\S{1,100}) (?P<name>\S{1,100}) packets (?P<packets>\d{1,10}) "
-    rb"duplicates (?P<duplicates>\d{1,10}) flows (?P<flows>\d{1,10}) heads (?P<heads>\d{1,10})\n"
+    rb"duplicates (?P<duplicates>\d{1,10}) flows (?P<flows>\d{1,10}) heads (?P<heads>\d{1,10}) "
+    rb"left-turns (?P<left>\d{1,10}) arrived-turns (?P<arrived>\d{1,10})\n"
 )
 
-Numbers = NDArray[np.int64]
+Numbers: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True)
@@ -96,6 +78,8 @@ class Packets:
     leaves by the link's own clock; `left_ns`: when it was seen behind the queue. `sequence`, `acknowledgement`,
     `window` (as in the header), `flags` are TCP's, and 0 for others. `payload`: bytes behind the transport's header.
     `heads`: the first 64 bytes behind the header of IP of packets that are neither TCP nor UDP, in their order.
+    `left_turns`, `arrived_turns`: the rows of those moments in which packets were seen in another order than that in
+    which they were offered, in the order in which they were seen.
     """
 
     link: str
@@ -118,6 +102,8 @@ class Packets:
     flags: NDArray[np.uint8]
     heads: NDArray[np.uint8]
     duplicates_ns: Numbers
+    left_turns: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
+    arrived_turns: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def __len__(self) -> int:
         """How many packets were offered."""
@@ -135,10 +121,28 @@ class Packets:
         found: NDArray[np.bool_] = self.fate == FATES.index(fate)
         return found
 
+    @cached_property
+    def as_left(self) -> Numbers:
+        """The rows of the packets that were seen behind the queue, in the order in which they were."""
+        return _in_order(self.left_ns, self.left_turns)
+
+    @cached_property
+    def as_arrived(self) -> Numbers:
+        """The rows of the packets that were seen at the end of the link, in the order in which they were."""
+        return _in_order(self.arrived_ns, self.arrived_turns)
+
     @property
     def arrived(self) -> NDArray[np.bool_]:
         """Which packets arrived unharmed, or with bits changed."""
         return self.had(DELIVERED) | self.had(FLIPPED)
+
+
+def _in_order(times: Numbers, turns: Numbers) -> Numbers:
+    seen = np.flatnonzero(times != NEVER)
+    rows: Numbers = seen[np.argsort(times[seen], kind="stable")]
+    # Whole moments: they have the same places among the rows by time.
+    rows[np.isin(rows, turns)] = turns
+    return rows
 
 
 def read(path: Path) -> tuple[Packets, ...]:
@@ -167,9 +171,7 @@ class _Bad(Exception):
 
 
 def _directions(content: bytes) -> Iterator[Packets]:
-    said = (
-        FIRST_LINE + b"columns " + b" ".join(b"%s:%d" % (name.encode(), size) for name, size in COLUMNS.items()) + b"\n"
-    )
+    said = FIRST_LINE + b"columns " + layout(COLUMNS) + b"\n"
     if not content.startswith(said):
         raise _Bad("another first line")
     owners = OWNERS.match(content, len(said))
@@ -181,12 +183,14 @@ def _directions(content: bytes) -> Iterator[Packets]:
         header = HEADER.match(content, at)
         if header is None:
             raise _Bad(f"no direction at byte {at}")
-        counts = {name: int(header[name]) for name in ("packets", "duplicates", "flows", "heads")}
+        counts = {name: int(header[name]) for name in ("packets", "duplicates", "flows", "heads", "left", "arrived")}
         sizes = (
-            counts["flows"] * FLOW.itemsize,
+            counts["flows"] * np.dtype(FLOW).itemsize,
             counts["packets"] * sum(COLUMNS.values()),
             counts["heads"] * SHOWN_BYTES,
             counts["duplicates"] * 8,
+            counts["left"] * 4,
+            counts["arrived"] * 4,
         )
         start, at = header.end(), header.end() + sum(sizes)
         if at > len(content):
@@ -197,12 +201,12 @@ def _directions(content: bytes) -> Iterator[Packets]:
 def _direction(
     header: re.Match[bytes], counts: Mapping[str, int], body: bytes, sizes: tuple[int, ...], names: list[str]
 ) -> Packets:
-    flows_end, columns_end, heads_end = np.cumsum(sizes[:3])
-    raw = _columns(body[flows_end:columns_end], counts["packets"])
+    flows_end, columns_end, heads_end, duplicates_end, left_end = np.cumsum(sizes[:5])
+    raw = columns(body[flows_end:columns_end], COLUMNS, counts["packets"])
     flow = raw["flow"].astype(np.int64)
     if counts["packets"] and flow.max() >= counts["flows"]:
         raise _Bad(f"flow {flow.max()} of {counts['flows']}")
-    flows = np.frombuffer(body, FLOW, counts["flows"])
+    flows = np.frombuffer(body, np.dtype(FLOW), counts["flows"])
     if counts["flows"] and flows["owner"].max() >= len(names):
         raise _Bad(f"owner {flows['owner'].max()} of {len(names)}")
     fate, payload = raw["fate"], raw["payload"].astype(np.int64)
@@ -210,6 +214,7 @@ def _direction(
     due = _due(offered, raw["due"].view(np.int64))
     left = np.where(fate & HAS_LEFT, np.where(due == NEVER, offered, due) + raw["left"].view(np.int64), NEVER)
     before = np.where(left != NEVER, left, np.where(due == NEVER, offered, due))
+    arrived = np.where(fate & HAS_ARRIVED, before + raw["arrived"].view(np.int64), NEVER)
     of_flows = _OfFlows(flow)
     return Packets(
         link=header["link"].decode(errors="replace"),
@@ -220,7 +225,7 @@ def _direction(
         waited_bytes=_sums(raw["waited_bytes"]),
         due_ns=due,
         left_ns=left,
-        arrived_ns=np.where(fate & HAS_ARRIVED, before + raw["arrived"].view(np.int64), NEVER),
+        arrived_ns=arrived,
         fate=fate & FATE_BITS,
         bit_errors=raw["bit_errors"].astype(np.int64),
         flow=flow,
@@ -231,14 +236,30 @@ def _direction(
         window=of_flows.sums(raw["window"]) & 0xFFFF,
         flags=raw["flags"],
         heads=np.frombuffer(body[columns_end:heads_end], np.uint8).reshape(-1, SHOWN_BYTES),
-        duplicates_ns=np.frombuffer(body[heads_end:], "<i8"),
+        duplicates_ns=np.frombuffer(body[heads_end:duplicates_end], "<i8"),
+        left_turns=_turns(body[duplicates_end:left_end], left),
+        arrived_turns=_turns(body[left_end:], arrived),
     )
 
 
-def _columns(body: bytes, count: int) -> dict[str, Any]:
+def _turns(body: bytes, times: Numbers) -> Numbers:
+    """Rows of packets that were seen, each once, by time."""
+    rows = np.frombuffer(body, "<u4").astype(np.int64)
+    is_known = not len(rows) or (rows.max() < len(times) and len(np.unique(rows)) == len(rows))
+    if not is_known or (times[rows] == NEVER).any() or (np.diff(times[rows]) < 0).any():
+        raise _Bad("turns of packets that were not seen, or not in that order")
+    return rows
+
+
+def layout(sizes: Mapping[str, int]) -> bytes:
+    """What a file says of its columns: their names, with the octets that a value takes."""
+    return b" ".join(b"%s:%d" % (name.encode(), size) for name, size in sizes.items())
+
+
+def columns(body: bytes, sizes: Mapping[str, int], count: int) -> dict[str, Any]:
     """The columns as they are in the file: the first bytes of all values stand together, then all second ones."""
     found, at = {}, 0
-    for name, size in COLUMNS.items():
+    for name, size in sizes.items():
         planes = np.frombuffer(body, np.uint8, size * count, at).reshape(size, count)
         found[name] = np.ascontiguousarray(planes.T).view(f"<u{size}").reshape(count)
         at += size * count
@@ -294,3 +315,11 @@ def _flow(line: Any, names: list[str]) -> Flow:
         int(line[name]) for name in ("from_port", "to_port", "protocol", "type", "owner")
     )
     return Flow(from_ip, to_ip, from_port, to_port, protocol, type_, names[owner])
+
+
+def seconds(t_ns: int) -> str | None:
+    """Nanoseconds as seconds, all digits."""
+    if t_ns == NEVER:
+        return None
+    sign = "-" if t_ns < 0 else ""
+    return f"{sign}{abs(t_ns) // 10**9}.{abs(t_ns) % 10**9:09d}"

@@ -1,31 +1,30 @@
 """The record of a cell's packets with the plan's network: what each node saw, and what waited before each hop."""
 
-from __future__ import annotations
-
-import ipaddress
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
 
+from scpslab.core.addresses import number
 from scpslab.measure.connections import ABSENT, Bools, Floats, Ints, Seen
 from scpslab.measure.packets import DELIVERED, NEVER, TCP_HEADERS, UDP, UNSEEN, Flow, Packets
 from scpslab.plan.links import POLICED, QUEUE, Direction
 from scpslab.plan.network import NetworkPlan
 
-NO_INTS: Ints = np.zeros(0, np.int64)
-
 
 class Record:
-    """The packets of every direction, by the names of link and direction."""
+    """The packets of every direction, by the names of link and direction; `programs`: nodes of addresses that programs
+    have for themselves.
+    """
 
-    def __init__(self, directions: Sequence[Packets], network: NetworkPlan) -> None:
+    def __init__(self, directions: Sequence[Packets], network: NetworkPlan, programs: Mapping[str, str]) -> None:
         self.by_place = {(packets.link, packets.direction): packets for packets in directions}
         self.planned: dict[tuple[str, str], Direction] = {
             (link.name, direction.name): direction for link in network.links for direction in link.directions
         }
 
-        self.addresses = {end.ip.partition("/")[0]: end.node for link in network.links for end in link.ends if end.ip}
+        ends = ((end.ip, end.node) for link in network.links for end in link.ends if end.ip)
+        self.addresses = {ip.partition("/")[0]: node for ip, node in ends} | dict(programs)
 
     def has(self, node: str) -> bool:
         """Whether a node is at a link whose packets are recorded."""
@@ -61,26 +60,24 @@ class Record:
             frame=np.zeros(len(order), np.int64),
             **{name: column[order] for name, column in columns.items()},
             window_scale=np.full(len(order), ABSENT, np.int64),
-            unread_packets=0,
             is_truncated=False,
             has_options=False,
         )
 
-    def depth(self, link: str, direction: str) -> tuple[Floats, Floats, Floats]:
+    def depth(self, link: str, direction: str) -> tuple[Floats, Floats]:
         """The queue before a direction at every change, the packet in transmission included: seconds since the epoch,
-        bytes from then on, and packets dropped until then, all float64[n].
+        and bytes from then on, both float64[n]; empty where its packets are not recorded.
         """
         packets = self.by_place.get((link, direction))
         if packets is None:
-            return np.zeros(0), np.zeros(0), np.zeros(0)
+            return np.zeros(0), np.zeros(0)
         left_ns, is_lost = wire_ns(packets), dropped(packets, self.planned[link, direction])
-        rows, lost = np.flatnonzero(~is_lost & (left_ns > packets.offered_ns)), np.flatnonzero(is_lost)
-        sizes, nothing = packets.wire_bytes[rows], np.zeros(len(lost), np.int64)
-        t_ns = np.concatenate([left_ns[rows], packets.offered_ns[rows], packets.offered_ns[lost]])
+        rows = np.flatnonzero(~is_lost & (left_ns > packets.offered_ns))
+        sizes = packets.wire_bytes[rows]
+        t_ns = np.concatenate([left_ns[rows], packets.offered_ns[rows]])
         order = np.argsort(t_ns, kind="stable")
-        depth = np.cumsum(np.concatenate([-sizes, sizes, nothing])[order])
-        drops = np.cumsum(np.repeat([0, 1], [2 * len(rows), len(lost)])[order])
-        return t_ns[order] / 1e9, depth.astype(np.float64), drops.astype(np.float64)
+        depth = np.cumsum(np.concatenate([-sizes, sizes])[order])
+        return t_ns[order] / 1e9, depth.astype(np.float64)
 
 
 def dropped(packets: Packets, way: Direction) -> Bools:
@@ -101,7 +98,7 @@ def wire_ns(packets: Packets) -> Ints:
 def _part(packets: Packets, way: Direction, mask: Bools, t_ns: Ints) -> dict[str, Ints]:
     """Columns of Seen for some packets of a direction."""
     ends = np.array([numbers_of(flow) for flow in packets.flows], np.int64).reshape(-1, 5)
-    protocol = ends[packets.flow, 0] if len(packets) else NO_INTS
+    protocol = ends[packets.flow, 0] if len(packets) else no_ints()
     is_tcp = packets.is_tcp
     rows = np.flatnonzero(mask & (is_tcp | (protocol == UDP)))
     tcp = is_tcp[rows]
@@ -122,16 +119,19 @@ def _part(packets: Packets, way: Direction, mask: Bools, t_ns: Ints) -> dict[str
     }
 
 
+def no_ints() -> Ints:
+    """int64[0]."""
+    return np.zeros(0, np.int64)
+
+
 @cache
 def numbers_of(flow: Flow) -> tuple[int, int, int, int, int]:
-    """A flow's protocol, addresses and ports, which TCP and UDP alone have; zeros for IPv6, which is not read."""
-    if ":" in flow.from_ip:
-        return 0, 0, 0, 0, 0
-    near, far = (int(ipaddress.IPv4Address(address)) for address in (flow.from_ip, flow.to_ip))
+    """A flow's protocol, addresses and ports, which TCP and UDP alone have."""
+    near, far = number(flow.from_ip), number(flow.to_ip)
     ports = (flow.from_port, flow.to_port) if flow.protocol in (*TCP_HEADERS, UDP) else (0, 0)
     return flow.protocol, near, ports[0], far, ports[1]
 
 
 def _nothing() -> dict[str, Ints]:
     names = ("t_ns", "ip_bytes", "protocol", "source", "source_port", "destination", "destination_port")
-    return dict.fromkeys((*names, "payload_bytes", "seq", "ack", "flags", "window"), NO_INTS)
+    return dict.fromkeys((*names, "payload_bytes", "seq", "ack", "flags", "window"), no_ints())

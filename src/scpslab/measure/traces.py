@@ -3,8 +3,6 @@
 Everything here is arithmetic on arrays; files are read elsewhere, pictures are drawn in scpslab.analysis.figures.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +39,10 @@ class Flow:
 
 def flow_of(connection: Connection, *, from_client: bool = True) -> Flow:
     """The data sent by the client (or the server) and the other side's acknowledgements."""
+    is_mine = connection.before_reset
     sends = connection.from_client == from_client
-    is_data = sends & (connection.payload_bytes > 0) & (connection.flags & SYN == 0)
-    is_ack = ~sends & (connection.flags & ACK != 0) & (connection.flags & SYN == 0)
+    is_data = is_mine & sends & (connection.payload_bytes > 0) & (connection.flags & SYN == 0)
+    is_ack = is_mine & ~sends & (connection.flags & ACK != 0) & (connection.flags & SYN == 0)
     data, acks = np.flatnonzero(is_data), np.flatnonzero(is_ack)
     end = connection.seq[data] + connection.payload_bytes[data]
     highest_before = np.concatenate([[np.iinfo(np.int64).min], np.maximum.accumulate(end)[:-1]]) if len(end) else end
@@ -90,7 +89,13 @@ def flight_bytes(flow: Flow) -> tuple[Floats, Ints]:
 
 
 def round_trips(flow: Flow) -> tuple[Floats, Floats]:
-    """One sample per acknowledgement of new data: `t_s` and `rtt_s`, both float64[k], at the sender's side of the path.
+    """One sample for each acknowledgement that times a packet: `t_s` and `rtt_s`, both float64[k], at the sender."""
+    acks, data = timed(flow)
+    return flow.ack_t_s[acks], flow.ack_t_s[acks] - flow.t_s[data]
+
+
+def timed(flow: Flow) -> tuple[Ints, Ints]:
+    """The acknowledgements that time a packet, and these packets: int64[k] each, places among the flow's own.
 
     An acknowledgement is timed against the last packet it covers. Around losses there is no sample (apparatus M-08): an
     acknowledgement that covers a byte sent twice, or one that ends a hole, says nothing about the round trip (Karn &
@@ -98,8 +103,8 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
     """
     fresh = np.flatnonzero(~flow.is_repeated)
     if not len(fresh) or not len(flow.ack):
-        return np.zeros(0), np.zeros(0)
-    ends, starts, sent_s = flow.end[fresh], flow.seq[fresh], flow.t_s[fresh]
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    ends, starts = flow.end[fresh], flow.seq[fresh]
     first = np.searchsorted(ends, flow.seq[flow.is_repeated], side="right")
     last = np.maximum(np.searchsorted(starts, flow.end[flow.is_repeated], side="left"), first)
     # Every packet sent again spoils the fresh ones from its first to before its last.
@@ -118,9 +123,9 @@ def round_trips(flow: Flow) -> tuple[Floats, Floats]:
         & (spoiled_before[covered] == spoiled_before[np.minimum(covered_before, covered)])
     )
     at = np.flatnonzero(usable)
-    rtt_s = flow.ack_t_s[at] - sent_s[covered[at] - 1]
-    possible = rtt_s >= 0
-    return flow.ack_t_s[at][possible], rtt_s[possible]
+    data = fresh[covered[at] - 1]
+    possible = flow.ack_t_s[at] >= flow.t_s[data]
+    return at[possible], data[possible]
 
 
 def held(t_s: Floats, value: Floats, at_s: Floats) -> Floats:

@@ -6,8 +6,6 @@ Only the standard library and a few modules of core (`choices.py`, `kinds.py`, `
 `strict_json.py`, `units.py`) are used: plans are read inside the guest too.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from operator import itemgetter
 from typing import Annotated, Literal
 
@@ -17,18 +18,7 @@ from scpslab.plan.probes import Probe
 from scpslab.plan.profiles import Profile
 from scpslab.plan.schema import Part, Range
 from scpslab.plan.services import Daemon, Service
-from scpslab.plan.values import (
-    Amount,
-    AxisValue,
-    CellId,
-    KernelSeed,
-    Label,
-    Name,
-    Period,
-    Probability,
-    Seed,
-    Size,
-)
+from scpslab.plan.values import Amount, AxisValue, CellId, KernelSeed, Label, Name, Period, Probability, Seed, Size
 from scpslab.plan.workloads import Traffic, Workload
 
 LARGEST_BURST_BYTES = 1 << 30  # in 10^-9 bytes it fits into 64 bits, twice
@@ -152,6 +142,15 @@ class CellPlan(Part):
             found.setdefault(one.part_of, one)
         return list(found.values())
 
+    def own_addresses(self, network: NetworkPlan) -> Iterator[tuple[str, str, str]]:
+        """Address, node and owner of all from which no socket of the kernel's sends, but a program of SCPS does."""
+        for one in self.workloads:
+            for node, end in ((one.from_, one.sending_program), (one.to, one.receiving_program)):
+                if end is not None:
+                    yield end.ip, node, one.name
+        for service in self.services:
+            yield from ((ip, service.node, service.name) for ip in service.own_ips(network))
+
     def impairment(self, link: str, direction: str) -> Impairment | None:
         """What goes wrong in a direction; None where nothing does."""
         return next((one for one in self.impairments if (one.link, one.direction) == (link, direction)), None)
@@ -160,6 +159,11 @@ class CellPlan(Part):
         """The bit errors, drop list and outages of a direction, if it has any."""
         impairment = self.impairment(link, direction)
         return impairment.errors if impairment else None
+
+    def moved(self, link: str, direction: str) -> frozenset[str]:
+        """What a profile says of a direction."""
+        impairment = self.impairment(link, direction)
+        return impairment.profile.moves if impairment and impairment.profile else frozenset()
 
     def gateway_of(self, node: str) -> Daemon | None:
         """The gateway of a node's own programs, if it has one."""
@@ -173,7 +177,7 @@ def stretches_of(cell: CellPlan, link: str, direction: Direction) -> tuple[tuple
     """
     own = (step for step in cell.events if isinstance(step, LinkStep) and step.change == "rate")
     steps = sorted(
-        ((step.t_ns, int(step.value)) for step in own if step.link == link and direction.name in step.directions),
+        ((step.at_ns, int(step.value)) for step in own if step.link == link and direction.name in step.directions),
         key=itemgetter(0),
     )
     impairment = cell.impairment(link, direction.name)
@@ -194,3 +198,19 @@ class Plan(Part):
     format_: Literal[2] = FORMAT
     network: NetworkPlan
     cell: CellPlan
+
+    @property
+    def as_planned(self) -> Plan:
+        """The plan before anybody ran it: of what follows a line of a file, nobody knows when it comes."""
+        return self.at_instants({number: None for number, step in enumerate(self.cell.events, start=1) if step.after})
+
+    def at_instants(self, t_ns: Mapping[int, int | None]) -> Plan:
+        """The plan with these instants of steps that follow a line, by their numbers."""
+        if not t_ns:
+            return self
+        steps = enumerate(self.cell.events, start=1)
+        events = tuple(
+            replace(step, t_ns=t_ns[number]) if number in t_ns else step  # type: ignore[arg-type]  # no route follows a line
+            for number, step in steps
+        )
+        return replace(self, cell=replace(self.cell, events=events))

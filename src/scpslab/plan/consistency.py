@@ -3,8 +3,6 @@
 Form is the classes' business.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
@@ -14,7 +12,7 @@ from scpslab.plan.cell import CellPlan, Impairment, Plan, stretches_of
 from scpslab.plan.disciplines import LONGEST_HELD_S
 from scpslab.plan.events import LinkStep, ServiceStep
 from scpslab.plan.links import Direction, Link
-from scpslab.plan.network import NetworkPlan
+from scpslab.plan.network import IPV4_ALONE, NetworkPlan
 from scpslab.plan.nodes import Host, ScpsRouter, Switch
 from scpslab.plan.paths import parsed
 from scpslab.plan.places import twice, unknown
@@ -43,6 +41,7 @@ def network_problems(network: NetworkPlan) -> Iterator[Problem]:
     yield from _links(network)
     yield from _serial_links(network)
     yield from network.not_containable()
+    yield from network.not_ipv6()
     yield from _own_names(network)
 
 
@@ -195,6 +194,8 @@ def _changing_rate(cell: CellPlan, link: Link, direction: Direction) -> Iterator
 def _workload(workload: Traffic, network: NetworkPlan) -> Iterator[Problem]:
     wrong = list(workload.between(workload.kind, workload.from_, workload.to, network))
     yield from wrong or workload.problems(network)
+    if network.is_ipv6 and workload.runs_scps:
+        yield Problem(("kind",), f"{workload.kind} with addresses of IPv6", IPV4_ALONE)
 
 
 def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
@@ -203,6 +204,9 @@ def _services(cell: CellPlan, network: NetworkPlan) -> Iterator[Problem]:
     asked = ((at, (one.kind, one.name, one.node, one.listens_at)) for at, one in services)
     wrong = list(misplaced(asked, [workload.name for workload in cell.workloads], network))
     yield from wrong
+    for at, service in services:
+        if network.is_ipv6 and service.runs_scps:
+            yield Problem((*at, "kind"), f"{service.kind} with addresses of IPv6", IPV4_ALONE)
     for at, service in services if not wrong else ():
         yield from _within(at, service.problems(network))
 

@@ -27,11 +27,13 @@ class QueueSettings(Registered, Part, registry=DISCIPLINES, is_plain=True):
 
     `SERIALISES`: stage 1 gives every packet its time on the line, keeps the limit exactly (eBPF), counts its own drops,
     and can change its rate; otherwise the kernel's queue releases packets when their turn comes, stage 2 adds their
-    time and keeps their order. `MARKS`: it can mark packets instead of dropping them (ECN).
+    time and keeps their order. `MARKS`: it can mark packets instead of dropping them (ECN). `DRAWS`: which ones, the
+    kernel draws.
     """
 
     SERIALISES: ClassVar[bool] = False
     MARKS: ClassVar[bool] = False
+    DRAWS: ClassVar[bool] = False
 
     def misfit(self, room_bytes: int) -> Problem | None:
         """What does not fit in a queue with room for so many bytes."""

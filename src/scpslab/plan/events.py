@@ -1,31 +1,66 @@
 """What happens while a cell runs."""
 
-from __future__ import annotations
-
+import re
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from scpslab.core.problems import Problem
-from scpslab.plan.links import rate_problems
+from scpslab.plan.links import FOR_EVER_NS, rate_problems
 from scpslab.plan.network import NetworkPlan
-from scpslab.plan.schema import DependsOn, Items, Kinds, Part, Range
-from scpslab.plan.values import Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
+from scpslab.plan.routes import Route
+from scpslab.plan.schema import DependsOn, Items, Kinds, Part, Range, Text
+from scpslab.plan.values import LONGEST_LABEL, Name, Nanoseconds, Period, PlainText, Probability, Rate, Seed
 
 Change = Literal["ber", "delay", "rate", "state"]
 CHANGES: dict[Change, Any] = {"ber": Probability, "delay": Nanoseconds, "rate": Rate, "state": Literal["down", "up"]}
 
 
-class LinkStep(Part):
+LOGS = re.compile(r"(records/[A-Za-z0-9._+=,-]+\.jsonl|logs/[A-Za-z0-9._+=,-]+\.log)")
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return 0 < len(text) <= LONGEST_LABEL
+
+
+LOG = Text("a file of the cell: records/NAME.jsonl or logs/NAME.log", lambda text: bool(LOGS.fullmatch(text)))
+PATTERN = Text(f"a regular expression of Python, of at most {LONGEST_LABEL} characters", _is_pattern)
+
+
+class After(Part):
+    """The step comes `delay_ns` after the first line of a file of the cell that the pattern is found in."""
+
+    log: Annotated[str, LOG]
+    matches: Annotated[str, PATTERN]
+    delay_ns: Nanoseconds
+
+
+class Instant:
+    """When a step comes; None: after a line of a file, of which nobody knows yet when it is written."""
+
+    t_ns: int | None
+
+    @property
+    def at_ns(self) -> int:
+        """When it comes, as far as that is known: else after everything else."""
+        return FOR_EVER_NS if self.t_ns is None else self.t_ns
+
+
+class LinkStep(Instant, Part):
     """Directions of a link change; `seeds`, one for each of them, for bit errors only."""
 
-    t_ns: Nanoseconds
+    t_ns: Nanoseconds | None
     do: Literal["link"] = "link"
     link: Name
     directions: Annotated[tuple[Name, ...], Items(1, 2)]
     change: Change
     value: Annotated[float | int | str, DependsOn("change", CHANGES)]
     seeds: Annotated[tuple[Seed, ...], Items(1, 2)] | None = None
+    after: After | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What the link cannot do, and seeds that are too few or too many."""
@@ -53,34 +88,51 @@ class LinkStep(Part):
             yield Problem(("seeds",), f"{seeds} seeds", expected, "Correct them.")
 
 
-class RunStep(Part):
+class RunStep(Instant, Part):
     """A command is typed into a node. `expect`: the exit code, if not 0, of one that the cell waits for."""
 
-    t_ns: Nanoseconds
+    t_ns: Nanoseconds | None
     do: Literal["run"] = "run"
     node: Name
     command: PlainText
     timeout_ns: Period
     required: bool
     expect: Annotated[int, Range(0, 255)] | None = None
+    after: After | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A node without programs."""
         return network.not_speaking(self.node)
 
 
-class ServiceStep(Part):
+class ServiceStep(Instant, Part):
     """A service of the cell gets a signal; that it ends is no fault from then on."""
 
-    t_ns: Nanoseconds
+    t_ns: Nanoseconds | None
     do: Literal["service"] = "service"
     service: Name
     signal: Literal["kill", "terminate"]
+    after: After | None = None
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """None: its service is the cell's."""
         yield from ()
 
 
-STEPS: dict[str, type] = {"link": LinkStep, "run": RunStep, "service": ServiceStep}
-Step = Annotated[LinkStep | RunStep | ServiceStep, Kinds("do", STEPS)]
+class RouteStep(Instant, Part):
+    """A node gets a route, or (`holds` false) loses it, so that those of the network hold again."""
+
+    t_ns: Nanoseconds
+    do: Literal["route"] = "route"
+    node: Name
+    route: Route
+    holds: bool
+    after: ClassVar[None] = None
+
+    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
+        """A node without routes."""
+        return network.not_speaking(self.node)
+
+
+STEPS: dict[str, type] = {"link": LinkStep, "run": RunStep, "service": ServiceStep, "route": RouteStep}
+Step = Annotated[LinkStep | RunStep | ServiceStep | RouteStep, Kinds("do", STEPS)]

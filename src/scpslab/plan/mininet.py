@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from scpslab.core.strict_json import JsonObject
@@ -19,6 +20,18 @@ UNLIMITED_BPS = 10**11
 # How many files may come along with a script, and how large they may be together.
 MOST_FILES, MOST_FILE_BYTES = 200, 1 << 20
 Test = Literal["cli", "pingall", "iperf"]
+
+
+def closing_link(links: Iterable[Sequence[str]], bridges: Iterable[str]) -> Sequence[str] | None:
+    """The ends of the first link that closes a loop of bridges; None if there is none."""
+    group = {name: name for name in bridges}
+    for ends in links:
+        first, second = (group.get(name) for name in ends)
+        if first is not None and second is not None:
+            if first == second:
+                return ends
+            group = {name: first if one == second else one for name, one in group.items()}
+    return None
 
 
 Base64 = Annotated[
@@ -53,11 +66,11 @@ class MininetScript(Part):
 
 
 class DescribedNode(Part):
-    """A node. `gateway`: where its default route leads."""
+    """A node. `may_loop`: a switch that stops what goes round."""
 
     name: values.Name
     kind: Literal["host", "router", "switch"]
-    gateway: values.Ip | None
+    may_loop: bool | None = None
 
 
 class DescribedEnd(Part):

@@ -3,8 +3,6 @@
 It says nothing of bit errors, seeds, traffic or time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Annotated, Literal
@@ -30,6 +28,9 @@ OFFER_BYTES, SIGHT_BYTES, STATE_BYTES = 136, 24, 48
 # it acknowledges did.
 SIGHTS_PER_PACKET, PACKETS_PER_STATE = 2, 2
 MEMORY_SHARE_OF_RECORD = 8
+# RFC 8200 §5.
+LEAST_MTU_OF_IPV6 = 1280
+IPV4_ALONE, REMOVE_IPV6 = "addresses of IPv4, in which alone it goes", "Remove addresses: ipv6."
 
 
 class NetworkPlan(Part):
@@ -54,6 +55,11 @@ class NetworkPlan(Part):
     def speaking(self) -> tuple[Host | Router | ScpsRouter, ...]:
         """The nodes that have programs and addresses: all but the switches."""
         return tuple(node for node in self.nodes if not isinstance(node, Switch))
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether its addresses are those of IPv6."""
+        return any(":" in ip for _, ip in self.addresses())
 
     @property
     def packet_lines(self) -> int:
@@ -97,6 +103,22 @@ class NetworkPlan(Part):
             if link.ppp is not None and self.containers == "docker":
                 found = "docker with PPP on a serial link, which needs rights that no container has"
                 yield Problem(("serial_links", number, "ppp"), found, "process", "Leave containers out.")
+
+    def not_ipv6(self) -> Iterator[Problem]:
+        """What there is only with addresses of IPv4."""
+        if not self.is_ipv6:
+            return
+        for number, node in enumerate(self.nodes):
+            if not isinstance(node, Switch) and STACKS[node.stack].runs_scps:
+                found = f"stack {node.stack} with addresses of IPv6"
+                yield Problem(("nodes", number, "stack"), found, IPV4_ALONE, REMOVE_IPV6)
+        for number, link in enumerate(self.links):
+            if link.mtu_bytes < LEAST_MTU_OF_IPV6:
+                found = f"an MTU of {link.mtu_bytes} B with addresses of IPv6"
+                yield Problem(("links", number, "mtu_bytes"), found, f"{LEAST_MTU_OF_IPV6} B at least", REMOVE_IPV6)
+        for number, _ in enumerate(self.serial_links):
+            found = "a serial link with addresses of IPv6"
+            yield Problem(("serial_links", number), found, IPV4_ALONE, REMOVE_IPV6)
 
     def not_speaking(self, node: str) -> Iterator[Problem]:
         """What is wrong with a part's key `node` that names none with programs."""

@@ -1,7 +1,5 @@
 """Nodes, and the containers that they are where the plan says so."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from scpslab.plan.routes import Route

@@ -4,8 +4,6 @@ segments (scps-sp §6), and the octets that it takes of a packet.
 Addresses of NP are hexadecimal, as its tables write them.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """What a network's nodes have besides the guest image: packages by their names, and programs of the user's."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Literal, NamedTuple
 

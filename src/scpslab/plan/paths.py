@@ -2,13 +2,11 @@
 lab will do, worked out beforehand.
 """
 
-from __future__ import annotations
-
+import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Node, ScpsRouter, Switch
@@ -17,6 +15,9 @@ from scpslab.plan.serial_links import SerialDirection, SerialLink
 
 FORWARDS = "net.ipv4.ip_forward"
 T = TypeVar("T")
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Interface: TypeAlias = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -91,18 +92,18 @@ class _Attachment:
     """A node's end of a link: its own address there, and the addresses that it reaches without a router."""
 
     link: Link | SerialLink
-    own: IPv4Address
-    reaches: IPv4Network
+    own: Address
+    reaches: Prefix
 
 
 @lru_cache(maxsize=65_536)
-def parsed(ip: str) -> IPv4Interface:
+def parsed(ip: str) -> Interface:
     """An address with its prefix. Networks of a sweep have the same ones.
 
     Raises:
         ValueError: the text is no address.
     """
-    return IPv4Interface(ip)
+    return ipaddress.ip_interface(ip)
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class Paths:
                 if own is not None:
                     self._owners[str(own.ip)] = node
                     # PPP makes a route to its peer alone.
-                    reaches = IPv4Network(peer.ip) if isinstance(link, SerialLink) and peer else own.network
+                    reaches = ipaddress.ip_network(peer.ip) if isinstance(link, SerialLink) and peer else own.network
                     self._attached[node].append(_Attachment(link, own.ip, reaches))
 
     def path(self, start: str, end: str, to_ip: str) -> Way:
@@ -152,13 +153,13 @@ class Paths:
 
     def _followed(self, start: str, end: str, to_ip: str) -> Way:
         if self._has_np:
-            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (planning/network.py).
+            # Routers of SCPS-NP have tables of their own, which lead over the fewest links (planning/plan.py).
             return way(self._links, start, end)
         here, hops, passed = start, list[Hop](), [start]
         while here != end:
             hops += self._crossed(here, self.next_hop(here, to_ip))
             here = hops[-1].direction.to
-            if here != end and not self._forwards(here):
+            if here != end and not self.forwards(here):
                 raise NoPathError(here, f"{here} is a host, which does not forward packets to {to_ip}")
             if here in passed:
                 raise NoPathError(
@@ -178,13 +179,13 @@ class Paths:
         return self._hops[node, to_ip]
 
     def _chosen(self, node: str, to_ip: str) -> NextHop:
-        wanted = IPv4Address(to_ip)
+        wanted = ipaddress.ip_address(to_ip)
         best: tuple[int, Route | _Attachment] | None = None
         for attachment in reversed(self._attached[node]):
             if wanted in attachment.reaches and (best is None or attachment.reaches.prefixlen >= best[0]):
                 best = attachment.reaches.prefixlen, attachment
         for route in self._routes(node):
-            prefix = _prefix(route.to)
+            prefix = _prefix(route.to, wanted.version)
             if wanted in prefix and (best is None or prefix.prefixlen >= best[0]):
                 best = prefix.prefixlen, route
         if best is None:
@@ -196,7 +197,7 @@ class Paths:
     def _by(self, node: str, route: Route, to_ip: str) -> NextHop:
         if route.via is None:
             raise NoPathError(node, f"{node} drops packets to {to_ip}, as its route to {route.to} says")
-        near = [one for one in self._attached[node] if IPv4Address(route.via) in one.reaches]
+        near = [one for one in self._attached[node] if ipaddress.ip_address(route.via) in one.reaches]
         if not near:
             raise NoPathError(node, f"{node} has a route to {route.to} by {route.via}, which is no neighbour")
         out = max(near, key=lambda one: one.reaches.prefixlen)
@@ -239,11 +240,13 @@ class Paths:
         plan = self._nodes[node]
         return () if isinstance(plan, Switch) else plan.routes
 
-    def _forwards(self, node: str) -> bool:
+    def forwards(self, node: str) -> bool:
+        """Whether a node passes on packets that are not its own."""
         plan = self._nodes[node]
         return not isinstance(plan, Host) or plan.sysctls.get(FORWARDS) == "1"
 
 
 @lru_cache(maxsize=65_536)
-def _prefix(to: str) -> IPv4Network:
-    return IPv4Network("0.0.0.0/0" if to == "default" else to)
+def _prefix(to: str, version: int) -> Prefix:
+    everything = "::/0" if version == 6 else "0.0.0.0/0"
+    return ipaddress.ip_network(everything if to == "default" else to)

@@ -1,7 +1,5 @@
 """What is said of a place of a plan that does not fit, and of a name that a plan has not, or has twice."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.kinds import Registered, Registry
@@ -38,11 +38,6 @@ class Observer(Registered, Part, registry=PROBES):
         """Whether it captures all frames of its node."""
         return False
 
-    @property
-    def measured_stage(self) -> tuple[str, str, str] | None:
-        """The link, direction and stage whose depth it samples."""
-        return None
-
     def problems(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys that name what the network has not."""
         return ()
@@ -52,17 +47,6 @@ class Sampling(Observer, is_mixin=True):
     """A probe that looks at something from time to time; each kind declares the key where it stands in its object."""
 
     interval_ns: Period
-
-
-class AtDirection(Observer):
-    """A probe of one direction of a link."""
-
-    link: Name
-    direction: Name
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """The direction is there."""
-        return network.not_directions(self.link, [self.direction], "direction")
 
 
 Probe = Annotated[Observer, Kinds("kind", PROBES)]

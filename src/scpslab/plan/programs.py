@@ -1,7 +1,5 @@
 """Workloads that run a Python file of the user's: what their plans have in common."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Annotated
@@ -13,8 +11,6 @@ from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.values import Ip, Period, PlainText, Port, WholeSeed
 from scpslab.plan.workloads import Transfer
 
-# The headers of UDP and IP (RFC 768, RFC 791 §3.1).
-UDP_IP_BYTES = 8 + 20
 LEAST_PACKET_BYTES = 76
 # No folder: what a plan holds of a file comes from the scenario's own folder.
 FILE = r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}\.py"
@@ -57,6 +53,11 @@ class Programmed(Transfer):
         """A gateway or an image would not carry its datagrams."""
         return None if STACKS[stack] is KERNEL else ("kernel, which carries its datagrams", "Remove the stack.")
 
+    @property
+    def header_bytes(self) -> int:
+        """Those of UDP and IP (RFC 768, RFC 791 §3.1, RFC 8200 §3)."""
+        return 8 + (40 if ":" in self.to_ip else 20)
+
     def least_packets(self, rate_bps: int | None, mtu_bytes: int) -> int:
         """Full packets for its bytes."""
         return -(-self.bytes_ // self.segment_bytes)
@@ -64,4 +65,4 @@ class Programmed(Transfer):
     @property
     def segment_bytes(self) -> int:
         """Bytes of data that a full packet has room for."""
-        return self.packet_bytes - UDP_IP_BYTES
+        return self.packet_bytes - self.header_bytes

@@ -1,7 +1,5 @@
 """Routes, and what the kernel keeps with them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 from scpslab.plan.schema import Part

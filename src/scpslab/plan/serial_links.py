@@ -1,7 +1,5 @@
 """Serial links: byte streams with PPP on both ends, or SCPS-NP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated
 

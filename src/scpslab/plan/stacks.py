@@ -1,7 +1,5 @@
 """Stacks as plans know them, and the `scps` program at the end of a transfer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -33,7 +31,7 @@ GONE = {
     "scps-ri": (
         "which left after version 0.3.0: the project builds no program that it may not pass on",
         "another stack, such as image with an image of yours (images/CONTRACT.md)",
-    ),
+    )
 }
 
 

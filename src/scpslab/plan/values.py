@@ -1,7 +1,5 @@
 """What values of a plan may be: the types that its parts are made of."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Callable
@@ -54,11 +52,11 @@ def _is_filter(text: str) -> bool:
 
 
 def _is_address_with_prefix(text: str) -> bool:
-    return "/" in text and text.rpartition("/")[2].isdecimal() and _reads(ipaddress.IPv4Interface)(text)
+    return "/" in text and text.rpartition("/")[2].isdecimal() and _reads(ipaddress.ip_interface)(text)
 
 
 def _is_destination(text: str) -> bool:
-    return text == "default" or _reads(ipaddress.IPv4Network)(text)
+    return text == "default" or _reads(ipaddress.ip_network)(text)
 
 
 Name = Annotated[str, _name_of(names.LONGEST)]
@@ -70,9 +68,9 @@ PlainText = Annotated[str, Text(f"a text of at most {LONGEST_TEXT} characters, w
 Seed = Annotated[str, Text("64 hexadecimal digits", _matches(r"[0-9a-f]{64}"))]
 KernelSeed = Annotated[str, Text('64 hexadecimal digits, or ""', _matches(r"([0-9a-f]{64})?"))]
 Filter = Annotated[str, Text("a tcpdump filter, which does not begin with a minus", _is_filter)]
-Ip = Annotated[str, Text("an IPv4 address", _reads(ipaddress.IPv4Address))]
-IpWithPrefix = Annotated[str, Text("an IPv4 address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
-Destination = Annotated[str, Text('an IPv4 prefix such as 10.2.0.0/24, or "default"', _is_destination)]
+Ip = Annotated[str, Text("an IP address", _reads(ipaddress.ip_address))]
+IpWithPrefix = Annotated[str, Text("an IP address with its prefix, such as 10.1.0.1/24", _is_address_with_prefix)]
+Destination = Annotated[str, Text('an IP prefix such as 10.2.0.0/24, or "default"', _is_destination)]
 Mac = Annotated[str, Text("a MAC address such as 02:00:00:00:00:01", _matches(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}"))]
 # A node's kernel settings are those of its network namespace; other parts of /proc/sys are the whole machine's.
 Sysctl = Annotated[str, Text("a setting of the network, such as net.ipv4.tcp_sack", _matches(r"net(\.[a-z0-9_]+)+"))]

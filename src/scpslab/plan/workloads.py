@@ -111,7 +111,7 @@ class Traffic(Registered, Part, registry=WORKLOADS):
         host.
         """
         is_strange = STACKS[stack].is_own_image and not cls.knows_images
-        return ("endpoint", "Use kind endpoint.") if is_strange else None
+        return ("endpoint or program", "Use one of these kinds.") if is_strange else None
 
     def problems(self, network: NetworkPlan) -> Iterable[Problem]:
         """Keys whose values do not fit each other or the network, once both hosts are known."""

@@ -5,8 +5,6 @@ answer is bytes (remote.py). Dask's client would load results, their types, erro
 messages. It does so in many places, and all of them call one function.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -46,15 +44,12 @@ def check(cluster: str) -> str:
         UsageError: it is neither, or its connections are open to everybody.
     """
     if cluster != LOCAL and not ADDRESS.fullmatch(cluster):
-        raise UsageError(
-            f'--cluster: found "{cluster[:80]}"; expected {LOCAL}, or an address such as tls://head:8786. Correct it.'
-        )
+        expected = f"expected {LOCAL}, or an address such as tls://head:8786. Correct it."
+        raise UsageError(f'--cluster: found "{cluster[:80]}"; {expected}')
     if cluster != LOCAL and not cluster.startswith(ENCRYPTED):
-        raise UsageError(
-            f"--cluster: found {cluster} without TLS, which lets everybody who reaches the scheduler run programs "
-            "as you; expected tls://. "
-            "Start scheduler and workers with certificates (docs/scale.md#certificates)."
-        )
+        found = f"found {cluster} without TLS, which lets everybody who reaches the scheduler run programs as you"
+        advice = "Start scheduler and workers with certificates (docs/scale.md#certificates)."
+        raise UsageError(f"--cluster: {found}; expected tls://. {advice}")
     return cluster
 
 
@@ -76,10 +71,8 @@ def opened(cluster: str) -> Iterator[tuple[str, Any]]:
         return
     security: Any = Security()
     if not (security.tls_ca_file and security.tls_client_cert and security.tls_client_key):
-        raise UsageError(
-            f"--cluster: found no certificates in Dask's settings; expected {CERTIFICATES}. "
-            "Set them (docs/scale.md#certificates)."
-        )
+        advice = "Set them (docs/scale.md#certificates)."
+        raise UsageError(f"--cluster: found no certificates in Dask's settings; expected {CERTIFICATES}. {advice}")
     yield cluster, security
 
 
@@ -102,9 +95,8 @@ def _local() -> Iterator[dict[str, str]]:
         line = process.stdout.readline()
         contact: dict[str, str] = json.loads(line) if line else {"error": "that its process ended"}
         if "error" in contact:
-            raise LabError(
-                f"--cluster {LOCAL}: found {contact['error']}; expected workers that start. Use --executor local."
-            )
+            advice = "Use --executor local."
+            raise LabError(f"--cluster {LOCAL}: found {contact['error']}; expected workers that start. {advice}")
         yield contact
     finally:
         process.stdin.close()
@@ -141,10 +133,8 @@ def refuse() -> None:
             core.loads(core.dumps({"message": message}))
         except RefusedError:
             continue
-        raise CapabilityError(
-            "distributed: found a version that loads pickles unasked; expected one that scpslab knows. "
-            "Install the versions of its extra dask."
-        )
+        expected = "expected one that scpslab knows. Install the versions of its extra dask."
+        raise CapabilityError(f"distributed: found a version that loads pickles unasked; {expected}")
 
 
 def error_texts(content: object) -> tuple[str, ...]:
@@ -162,11 +152,8 @@ def error_texts(content: object) -> tuple[str, ...]:
 
 
 def _loads(content: Any, **_buffers: Any) -> Any:
-    if (
-        isinstance(content, bytes | bytearray | memoryview)
-        and len(content) <= LONGEST_TEXT
-        and bytes(content) in HARMLESS
-    ):
+    is_short = isinstance(content, bytes | bytearray | memoryview) and len(content) <= LONGEST_TEXT
+    if is_short and bytes(content) in HARMLESS:
         return HARMLESS[bytes(content)]
     raise RefusedError("an object of Python")
 

@@ -3,15 +3,13 @@
 Dask places, repeats and scales; results come with answers.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import io
-import json
 import logging
 import queue
 import secrets
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -25,10 +23,10 @@ from scpslab.core.errors import CapabilityError, LabError, ResultError, UsageErr
 from scpslab.core.installation import add_extra
 from scpslab.engine import CellRun, Engine, console
 from scpslab.lab.records import Status
+from scpslab.plan import Plan
 from scpslab.running import clusters, remote
 from scpslab.running.clusters import RefusedError
-from scpslab.running.executors import Executor, Reports
-from scpslab.running.order import batches
+from scpslab.running.executors import Executor, Reports, batches
 from scpslab.runs import CellFiles
 from scpslab.runs.store import unpack
 from scpslab.scenario.planning import expected
@@ -38,6 +36,8 @@ DASK_LOGGERS = ("distributed.client", "distributed.utils", "distributed.comm")
 WORKER_ENDED = "KilledWorker"
 # Where a worker has what it runs cells with.
 BENCHES = "scpslab_benches"
+# Connections that are lost one after the other, without a result, before the run ends: each began the cells again.
+MOST_LOST = 10
 # A batch is as long as it costs little to lose, and each place has some, so that all end at about the same time.
 BATCH_S, BATCHES_PER_PLACE = 60.0, 4
 
@@ -63,19 +63,16 @@ class DaskExecutor(Executor):
         if cluster is None:
             raise UsageError("--executor dask: found no cluster; expected --cluster with an address, or local. Add it.")
         if importlib.util.find_spec("distributed") is None:
-            raise CapabilityError(
-                '--executor dask: found no Python package distributed; expected it with the extra "dask" of '
-                f"scpslab. Run: {add_extra('dask')}."
-            )
+            found = "found no Python package distributed"
+            advice = f"Run: {add_extra('dask')}."
+            raise CapabilityError(f'--executor dask: {found}; expected it with the extra "dask" of scpslab. {advice}')
         self.named = clusters.check(cluster)
 
     def check(self, engine: Engine) -> None:
         """Results of others count only where they are the same."""
         if not engine.deterministic:
-            raise UsageError(
-                f"--executor dask: found engine {engine.name}; expected virtual, whose results are the same on "
-                "every machine. Use that."
-            )
+            expected = "expected virtual, whose results are the same on every machine. Use that."
+            raise UsageError(f"--executor dask: found engine {engine.name}; {expected}")
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""
@@ -103,6 +100,7 @@ class _Run:
         # What Dask's threads leave for this one to do.
         self.calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.alone_since = time.monotonic()
+        self.lost = 0
 
     def run(self) -> None:
         """Until every cell is done. A connection that is lost is made again."""
@@ -123,6 +121,12 @@ class _Run:
                 while self.out:
                     self._turn(client)
             except (OSError, RefusedError) as error:
+                self.lost += 1
+                if self.lost == MOST_LOST:
+                    raise LabError(
+                        f"{self.named}: found {MOST_LOST} lost connections and no result between them; expected one. "
+                        "Look at the network and the workers' logs, and repeat the command: finished cells are kept."
+                    ) from error
                 self.reports.note(f"{self.named}: found no connection ({type(error).__name__}); trying again")
                 # What was out, was out in vain.
                 self.out.clear()
@@ -153,10 +157,9 @@ class _Run:
                 )
             except (OSError, RefusedError) as error:
                 if time.monotonic() - began > self.patience.workers_s:
-                    raise LabError(
-                        f"{self.named}: found no scheduler for {self.patience.workers_s:g} s; expected one. "
-                        "Start it again, and repeat the command: finished cells are kept."
-                    ) from error
+                    found = f"found no scheduler for {self.patience.workers_s:g} s"
+                    advice = "Start it again, and repeat the command: finished cells are kept."
+                    raise LabError(f"{self.named}: {found}; expected one. {advice}") from error
                 time.sleep(self.patience.look_s)
 
     def _batches(self, client: Any) -> Iterator[tuple[str, ...]]:
@@ -186,10 +189,8 @@ class _Run:
             CapabilityError: no worker came for too long.
         """
         if _is_deaf(client):
-            raise LabError(
-                f"{self.named}: found a message with an object of Python; expected data. "
-                "A worker or the scheduler lies: trust neither."
-            )
+            advice = "A worker or the scheduler lies: trust neither."
+            raise LabError(f"{self.named}: found a message with an object of Python; expected data. {advice}")
         if client.status != "running":
             raise TimeoutError("the connection was lost")
         now = time.monotonic()
@@ -225,10 +226,9 @@ class _Run:
         try:
             answer = remote.read_answer(future.result(timeout=self.patience.answer_s), batch)
         except (RefusedError, ResultError) as error:
-            raise LabError(
-                f"{self.named}: found {error} for an answer; expected what scpslab answers. A worker lies: "
-                "trust none of them."
-            ) from error
+            found = f"found {error} for an answer"
+            advice = "A worker lies: trust none of them."
+            raise LabError(f"{self.named}: {found}; expected what scpslab answers. {advice}") from error
         except Exception as error:
             # Dask's own errors have no common base.
             self._lost(client, future, batch, clusters.error_texts(error.args[0] if error.args else b""))
@@ -238,6 +238,7 @@ class _Run:
         for result in answer.cells:
             self.reports.ended(result.cell, self._unpacked(result), result.took_s)
             del self.left[result.cell]
+            self.lost = 0
         if (trouble := answer.trouble) is not None:
             raise LabError(f"{self.named}: a worker {trouble if trouble.startswith('found') else f'found {trouble}'}")
         if unfinished := batch[len(answer.cells) :]:
@@ -259,30 +260,29 @@ class _Run:
                 "expected the same version of scpslab as here. Install it there."
             )
         if len(batch) == 1:
-            raise LabError(
-                f"{self.named}: cell {batch[0]}: found that every worker ended which ran it; expected a result. "
-                "Look at the workers' logs."
-            )
+            found = "found that every worker ended which ran it"
+            advice = "Look at the workers' logs."
+            raise LabError(f"{self.named}: cell {batch[0]}: {found}; expected a result. {advice}")
         for cell_id in batch:
             self._send(client, (cell_id,))
 
     def _unpacked(self, result: remote.Given) -> Status:
         """The status of a result, which is in the cell's folder then."""
         cell = self.cells[result.cell]
-        files = CellFiles(cell.folder)
         try:
             unpack(io.BytesIO(result.content), cell.folder)
-            is_mine = json.loads(files.plan.read_bytes()) == plans.write(cell.plan)
-            status = files.status()
+            return _status_of(CellFiles(cell.folder), cell.plan)
         except (ResultError, OSError, ValueError) as error:
-            what = f"found a damaged result ({str(error).removeprefix('found ')}); expected a whole one"
+            # Nobody must count it as a cell of this run.
+            shutil.rmtree(cell.folder, ignore_errors=True)
+            what = f"found a damaged result ({str(error).removeprefix('found ')}); expected a whole one of this cell"
             raise LabError(f"{self.named}: cell {result.cell}: {what}. Trust no worker there.") from error
-        if not is_mine:
-            raise LabError(
-                f"{self.named}: cell {result.cell}: found the result of another plan; expected this cell's. "
-                "Trust no worker there."
-            )
-        return status
+
+
+def _status_of(files: CellFiles, plan: Plan) -> Status:
+    if plans.parse(files.plan.read_bytes()).as_planned != plan:
+        raise ResultError("found the result of another plan")
+    return files.status()
 
 
 def _is_deaf(client: Any) -> bool:

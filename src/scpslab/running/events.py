@@ -12,8 +12,6 @@ which say of which scenario it is. A cell that had started but was not done when
 come at any time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field

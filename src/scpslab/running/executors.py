@@ -1,12 +1,11 @@
 """Executors carry out the cells of a run: their interface, and the one that runs cells on this machine."""
 
-from __future__ import annotations
-
+import json
 import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,8 @@ from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.lab.records import Status
+from scpslab.plan import Plan, schema
+from scpslab.scenario.planning import expected
 
 # An interrupt is answered at once.
 LOOK_S = 0.2
@@ -164,3 +165,51 @@ class LocalExecutor(Executor):
         cores = sorted(os.sched_getaffinity(0))
         jobs = min(self.jobs or len(cores), max(cells, 1))
         return [cores[(os.getpid() + job) % len(cores)] if jobs <= len(cores) else None for job in range(jobs)]
+
+
+def in_order(plans: Mapping[str, Plan], costs_s: Mapping[str, float], jobs: int) -> list[str]:
+    """The cells of plans, by the seconds that each is expected to take.
+
+    Networks come in the order of their longest cells, so many at a time as there are `jobs`: while the template of one
+    boots, cells of others run.
+    """
+    longest_first = sorted(plans, key=costs_s.__getitem__, reverse=True)
+    waiting = deque(map(deque, _by_network(plans, longest_first)))
+    lanes: deque[deque[str]] = deque()
+    found = []
+    while waiting or lanes:
+        while waiting and len(lanes) < jobs:
+            lanes.append(waiting.popleft())
+        lane = lanes.popleft()
+        found.append(lane.popleft())
+        if lane:
+            lanes.append(lane)
+    return found
+
+
+def batches(plans: Mapping[str, Plan], most_s: float) -> Iterator[tuple[str, ...]]:
+    """The cells in batches of one network each, of at most so many expected seconds, or of one cell."""
+    for cells in _by_network(plans, plans):
+        batch: list[str] = []
+        busy_s = 0.0
+        for cell_id in cells:
+            cost_s = expected(plans[cell_id]).wall_s
+            if batch and busy_s + cost_s > most_s:
+                yield tuple(batch)
+                batch, busy_s = [], 0.0
+            batch.append(cell_id)
+            busy_s += cost_s
+        yield tuple(batch)
+
+
+def _by_network(plans: Mapping[str, Plan], cells: Iterable[str]) -> list[list[str]]:
+    """The cells of each network; networks and their cells are in the order of `cells`."""
+    # Cells of one scenario share the objects of their networks.
+    names: dict[int, str] = {}
+    networks: dict[str, list[str]] = {}
+    for cell in cells:
+        network = plans[cell].network
+        if id(network) not in names:
+            names[id(network)] = json.dumps(schema.write(network), sort_keys=True)
+        networks.setdefault(names[id(network)], []).append(cell)
+    return list(networks.values())

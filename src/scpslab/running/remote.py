@@ -6,8 +6,6 @@ Orders and answers are bytes, so that neither end loads an object of Python that
 version can refuse an order.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import shutil
@@ -110,7 +108,8 @@ class Benches:
             check_packs(bench.engine, cells.values())
             bench.engine.prepare(silent, cells.values())
             for cell_id, plan in cells.items():
-                if run in self._stopped or time.monotonic() - began > MOST_S or size > MOST_BYTES:
+                # Preparations may take long, but every answer has a cell.
+                if run in self._stopped or (given and time.monotonic() - began > MOST_S) or size > MOST_BYTES:
                     break
                 _require_same(fields, cell_id, plan, bench.engine)
                 place = bench.folder / f"{threading.get_ident()}-{len(given)}"
@@ -141,9 +140,8 @@ class Benches:
     def _bench(self, fields: Mapping[str, Any]) -> _Bench:
         run, name = fields["run"], fields["engine"]
         if name not in ENGINES:
-            raise CapabilityError(
-                f'found no engine "{name}"; expected the version of scpslab of the machine that asked. Install that.'
-            )
+            expected = "expected the version of scpslab of the machine that asked. Install that."
+            raise CapabilityError(f'found no engine "{name}"; {expected}')
         with self._lock:
             idle_since_s = time.monotonic() - IDLE_S
             others = [(old, bench) for old, bench in self._open.items() if old != run and not bench.orders]
@@ -191,11 +189,9 @@ def _require_same(fields: Mapping[str, Any], cell_id: str, plan: Plan, engine: E
         for name, wanted in fields["parts"].items()
         if name in own and own[name] != wanted
     ]
-    raise CapabilityError(
-        f"found {'; '.join(differing) or 'another lab program or SCPS stack'}; "
-        "expected those of the machine that asked. "
-        "Use the same version of scpslab, and the same built parts: share or copy the cache folder."
-    )
+    expected = "expected those of the machine that asked"
+    advice = "Use the same version of scpslab, and the same built parts: share or copy the cache folder."
+    raise CapabilityError(f"found {'; '.join(differing) or 'another lab program or SCPS stack'}; {expected}. {advice}")
 
 
 class _Entry(Part):
@@ -240,6 +236,8 @@ def read_answer(content: object, cells: Sequence[str]) -> Answer:
         raise ResultError(f"results of {len(results)} bytes instead of {size}")
     if [entry.cell for entry in head.cells] != list(cells[: len(head.cells)]):
         raise ResultError("results of cells that it was not asked for")
+    if not head.cells and head.trouble is None:
+        raise ResultError("no result and no reason")
     stream = io.BytesIO(results)
     given = (Given(entry.cell, stream.read(entry.size_bytes), entry.seconds) for entry in head.cells)
     return Answer(tuple(given), head.trouble)

@@ -3,8 +3,6 @@
 Nothing is run.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

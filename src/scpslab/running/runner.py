@@ -6,7 +6,6 @@ Finished cells always survive. The cells of all runs of a campaign are one list:
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import shutil
@@ -18,6 +17,7 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
@@ -33,11 +33,10 @@ from scpslab.engine.base import check_packs, not_promised, own_images
 from scpslab.lab.records import Status
 from scpslab.running import events
 from scpslab.running.events import CellDone, CellProgress, CellStarted, Listener, Note, Tally
-from scpslab.running.executors import Executor
-from scpslab.running.order import in_order
+from scpslab.running.executors import Executor, in_order
 from scpslab.running.run_plan import RunOptions, RunPlan, asked, plan_run, program
-from scpslab.runs import CampaignFolder, held, origin
-from scpslab.runs.run import Progress
+from scpslab.runs import CampaignFolder, held
+from scpslab.runs.run import LOCK, Progress, seal
 from scpslab.runs.store import LIMIT, Store, cell_key
 from scpslab.scenario.campaign import load_campaign
 from scpslab.scenario.model import Check
@@ -280,6 +279,7 @@ class _Work:
         if run.beside is not None and run.beside.resolve() != self.folder.path.resolve():
             self.folder.take_along(run.beside)
         self.keys = {cell_id: cell_key(plan, self.engine.hash(plan)) for cell_id, plan in run.plans.items()}
+        self._check_names()
         self.manifest = self._opened(self._facts())
         self._drop_foreign_cells()
         # Whether the user's store still takes results.
@@ -313,12 +313,13 @@ class _Work:
         self.manifest.cells = dict(sorted(self.manifest.cells.items()))
         self.manifest.took_s = dict(sorted(self.manifest.took_s.items()))
         self.manifest.wall_s = round(time.monotonic() - self._began, 2)
-        self.manifest.status = "completed"
-        self._write_manifest()
-        self.stage = Stage.WHOLE
+        # A run that says that it is completed has the table of all its cells, not one from before it was killed.
         warnings: list[str] = []
         if self.run.plans:
             results.collect(self.folder.path, warnings.append, self._row)
+        self.manifest.status = "completed"
+        self._write_manifest()
+        self.stage = Stage.WHOLE
         return warnings
 
     def done(self, warnings: Iterable[str], most_bytes: int | None) -> None:
@@ -390,7 +391,7 @@ class _Work:
         facts["engine_hashes"] = sorted({engine.hash(plan) for plan in run.plans.values()})
         facts |= {"seed": run.seed, **run.asked}
         if run.beside is not None:
-            facts["origin"] = origin.seal(self.folder.path, run.beside)
+            facts["origin"] = seal(self.folder.path, run.beside)
         facts |= {"program": program(), "machine": _machine() | engine.facts()}
         if engine.deterministic and (reason := not_promised(run.plans.values())):
             self.note(reason)
@@ -412,10 +413,18 @@ class _Work:
             self.note(f"{aside}: set a damaged manifest aside; cells are taken from the cache or run again")
             return self.folder.open(self.run.resolved, facts, self.run.own)
 
+    def _check_names(self) -> None:
+        """Refuses a folder whose file system, such as that of Windows, takes the names of two cells for one."""
+        folds = (self.folder.path / LOCK.upper()).exists()
+        for one, other in pairwise(sorted(self.run.plans, key=str.casefold) if folds else ()):
+            if one.casefold() == other.casefold():
+                found = f"a file system that takes {other} for {one}; expected one with upper and lower case"
+                raise UsageError(f"{self.folder.path}: found {found}. Choose another folder with --out.")
+
     def _drop_foreign_cells(self) -> None:
         """Removes cells of an interrupted write, or of an earlier state of the same scenario."""
         for folder in self.folder.cells.iterdir():
-            if folder.is_symlink():
+            if folder.is_symlink() or (folder.name in self.run.plans and not folder.is_dir()):
                 folder.unlink()
             elif folder.is_dir() and folder.name not in self.run.plans:
                 shutil.rmtree(folder)
@@ -459,12 +468,11 @@ class _Work:
                 return None
             # A plan of the same bytes can be read, and is the cell's.
             if (content := content_of(cell.plan)) != plans.text(plan).encode():
-                if results.open_cell(cell.path).id != cell_id:
-                    return None
-                if self.engine.deterministic and json.loads(content) != plans.write(plan):
+                found = plans.parse(content).as_planned
+                if found.cell.id != cell_id or (self.engine.deterministic and found != plan):
                     return None
             return cell.status()
-        except (ResultError, OSError):
+        except (ResultError, OSError, plans.PlanError):
             return None
 
     def _keep(self, cell_id: str) -> None:

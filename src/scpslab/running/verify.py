@@ -1,7 +1,5 @@
 """Runs the runs of an archive, or some cells of a run folder, again and compares every byte."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import io
@@ -67,9 +65,8 @@ class Sample:
         value = float(found[1]) if found else 0.0
         is_share = bool(found and found[2])
         if value <= 0 or (is_share and value > 100) or not (is_share or value.is_integer()):
-            raise UsageError(
-                f'--sample: found "{text[:40]}"; expected a share or a number of cells, such as 5% or 12. Correct it.'
-            )
+            expected = "expected a share or a number of cells, such as 5% or 12. Correct it."
+            raise UsageError(f'--sample: found "{text[:40]}"; {expected}')
         return cls(value / 100, 0) if is_share else cls(None, int(value))
 
     def of(self, cells: Sequence[str], key: bytes) -> list[str]:
@@ -170,10 +167,8 @@ def _within(path: Path, limits: WorkLimits, work: Callable[[], Any]) -> Any:
     try:
         return limited(work, limits)
     except LimitError as error:
-        raise ResultError(
-            f"{path}: {error}; expected an archive that can be read within that. "
-            "Ask for a smaller one, or one for each run."
-        ) from error
+        advice = "Ask for a smaller one, or one for each run."
+        raise ResultError(f"{path}: {error}; expected an archive that can be read within that. {advice}") from error
 
 
 def _read(path: Path, longest_wall_s: int) -> list[ArchivedRun]:
@@ -182,10 +177,8 @@ def _read(path: Path, longest_wall_s: int) -> list[ArchivedRun]:
         engine = ENGINES.get(run.digest.engine)
         if engine is None or not engine.deterministic:
             known = ", ".join(name for name, kind in ENGINES.items() if kind.deterministic)
-            raise ResultError(
-                f"{path}: {run.digest.run}: found engine {run.digest.engine}; expected {known}, which gives the "
-                "same bytes again. Export a run of that engine."
-            )
+            expected = f"expected {known}, which gives the same bytes again. Export a run of that engine."
+            raise ResultError(f"{path}: {run.digest.run}: found engine {run.digest.engine}; {expected}")
         _check_wall_limits(path, run, longest_wall_s)
         _check_vectors(path, run)
     return archived
@@ -201,20 +194,17 @@ def _check_wall_limits(path: Path, run: ArchivedRun, longest_wall_s: int) -> Non
     for cell_id, plan in run.plans.items():
         wall_s = plan.cell.limits.wall_s
         if wall_s > longest_wall_s:
-            raise ResultError(
-                f"{path}: {run.digest.run}: cell {cell_id}: found a wall limit of {wall_s} s; "
-                f"expected at most {longest_wall_s} s. "
-                f"If you accept that time, run: scpslab verify --max-wall {wall_s}"
-            )
+            found, advice = f"found a wall limit of {wall_s} s", f"run: scpslab verify --max-wall {wall_s}"
+            expected = f"expected at most {longest_wall_s} s. If you accept that time, {advice}"
+            raise ResultError(f"{path}: {run.digest.run}: cell {cell_id}: {found}; {expected}")
 
 
 def _check_vectors(path: Path, run: ArchivedRun) -> None:
     for file, sha256 in stored_of(run.plans.values()):
         if f"{VECTORS}/{sha256}" not in run.own:
             raise ResultError(
-                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without "
-                "its content; "
-                "expected an archive that has it. Run the scenario again, with a vector of at most "
+                f"{path}: {run.digest.run}: found the stored error vector {shown(Path(file).name)} without its "
+                "content; expected an archive that has it. Run the scenario again, with a vector of at most "
                 f"{LARGEST_VECTOR >> 20} MiB, and export that run."
             )
 
@@ -273,9 +263,8 @@ def _not_run(archived: ArchivedRun) -> Iterator[str]:
     for name, content in archived.own.items():
         if name.endswith(OWN_TOPOLOGY):
             yield (
-                f"its topology {name} ({len(content)} bytes of Python) was not run: "
-                "the plans were compared with the networks that the archive records. "
-                "To run it too, read it first, then verify with --trust"
+                f"its topology {name} ({len(content)} bytes of Python) was not run: the plans were compared with the "
+                "networks that the archive records. To run it too, read it first, then verify with --trust"
             )
 
 

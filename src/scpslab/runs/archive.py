@@ -6,8 +6,6 @@ results.csv; captures and records themselves are only in it when asked for, beca
 run folder gives the same archive, byte for byte.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,15 +17,15 @@ from typing import Annotated
 from scpslab import plan as plans
 from scpslab.core import strict_json
 from scpslab.core.archive import ArchiveLimits, Members, is_member_name, pack, read_members
-from scpslab.core.contents import sha256_of
+from scpslab.core.contents import json_fields, sha256_of
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.folders import TOPOLOGIES, is_own
+from scpslab.core.scratch import replacing
 from scpslab.plan import Plan, schema
 from scpslab.plan.schema import Items, Part, PlanError, Range, Text
 from scpslab.plan.values import CellId, Label, PlainText, Seed, WholeSeed, Word
 from scpslab.runs import RunFolder
-from scpslab.runs.cell import ENVIRONMENT, PLAN, STATUS
-from scpslab.runs.run import CELLS, MANIFEST, RESOLVED, RESULTS, VECTORS, Manifest
+from scpslab.runs.run import CELLS, ENVIRONMENT, MANIFEST, PLAN, RESOLVED, RESULTS, STATUS, VECTORS, Manifest
 
 FORMAT = 1
 CONTENTS = "archive.json"
@@ -90,16 +88,11 @@ def write_archive(runs: Sequence[Path], target: Path, *, whole: bool = False) ->
     """
     digests = [_digest(run) for run in runs]
     contents = ArchiveContents(format_=FORMAT, how=HOW, runs=tuple(digests))
-    part = target.with_name(f"{target.name}.part")
-    try:
-        text = json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n"
-        files = [(run, file) for run in runs for file in _packed(run, whole=whole)]
-        members = [(f"{run.name}/{file.relative_to(run).as_posix()}", file) for run, file in files]
-        with part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped:
-            pack(zipped, [(CONTENTS, text.encode()), *members])
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    text = json.dumps(schema.write(contents), indent=1, ensure_ascii=False) + "\n"
+    files = [(run, file) for run in runs for file in _packed(run, whole=whole)]
+    members = [(f"{run.name}/{file.relative_to(run).as_posix()}", file) for run, file in files]
+    with replacing(target) as part, part.open("wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as zipped:
+        pack(zipped, [(CONTENTS, text.encode()), *members])
     return target
 
 
@@ -153,13 +146,10 @@ def _check_listed(path: Path, contents: ArchiveContents, members: Members) -> No
 
 def _contents(path: Path, content: bytes) -> ArchiveContents:
     try:
-        fields = strict_json.loads(content)
-        found = fields.get("format") if isinstance(fields, dict) else None
-        if isinstance(found, int) and not isinstance(found, bool) and found > FORMAT:
-            raise ResultError(
-                f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. "
-                "It was written by a newer scpslab: use that one."
-            )
+        fields = json_fields(content)
+        if (found := strict_json.count(fields, "format") or 0) > FORMAT:
+            advice = "It was written by a newer scpslab: use that one."
+            raise ResultError(f"{path}: format: found {schema.shown(found)}; expected at most {FORMAT}. {advice}")
         return schema.read(ArchiveContents, fields)
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {CONTENTS}: {error}; {EXPECTED}") from error
@@ -185,20 +175,15 @@ def _inputs(run: Path) -> tuple[Path, ...]:
 def _digest(run: Path) -> RunDigest:
     manifest = RunFolder(run).manifest()
     if manifest.status != "completed":
-        raise ResultError(
-            f"{run}: status: found {manifest.status}; expected a completed run. Run the scenario again: "
-            "it goes on where it stopped."
-        )
+        advice = "Run the scenario again: it goes on where it stopped."
+        raise ResultError(f"{run}: status: found {manifest.status}; expected a completed run. {advice}")
     if not RunFolder(run).results.is_file():
-        raise ResultError(
-            f"{run}: found no {RESULTS}; expected the table of the run. "
-            f'Run "scpslab results {run}": it derives it again.'
-        )
+        advice = f'Run "scpslab results {run}": it derives it again.'
+        raise ResultError(f"{run}: found no {RESULTS}; expected the table of the run. {advice}")
     try:
         facts = {"scenario": manifest.scenario, "engine": manifest.engine, "seed": manifest.seed}
-        return schema.read(
-            RunDigest, {**facts, "run": run.name, "files": digests_of(run), "inputs": _digests(run, _inputs(run))}
-        )
+        digests = {"files": digests_of(run), "inputs": _digests(run, _inputs(run))}
+        return schema.read(RunDigest, {**facts, "run": run.name, **digests})
     except PlanError as error:
         raise ResultError(
             f"{run / MANIFEST}: {error}. Run the scenario again: it takes what is finished and writes the file anew."
@@ -206,9 +191,7 @@ def _digest(run: Path) -> RunDigest:
 
 
 def _packed(run: Path, *, whole: bool) -> Iterator[Path]:
-    for path in (*_inputs(run), RunFolder(run).results):
-        if is_own(run, path):
-            yield path
+    yield from (path for path in (*_inputs(run), RunFolder(run).results) if is_own(run, path))
     yield from (path for path in _files_of_cells(run) if whole or path.name in ALWAYS)
 
 
@@ -223,7 +206,7 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
         if PurePosixPath(name).name != PLAN:
             continue
         try:
-            plan = plans.parse(files[member])
+            plan = plans.parse(files[member]).as_planned
         except PlanError as error:
             raise ResultError(f"{path}: {member}: {error}. {AGAIN}") from error
         if name != f"{CELLS}/{plan.cell.id}/{PLAN}":
@@ -241,9 +224,9 @@ def _archived(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Archive
 
 def _is_input_of_plans(name: str) -> bool:
     folder, _, file = name.rpartition("/")
-    return (folder == VECTORS and fnmatchcase(file, A_VECTOR)) or (
-        not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY))
-    )
+    if folder == VECTORS:
+        return fnmatchcase(file, A_VECTOR)
+    return not folder and (file == TOPOLOGIES or file.endswith(OWN_TOPOLOGY))
 
 
 def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
@@ -256,12 +239,9 @@ def _resolved(path: Path, digest: RunDigest, files: dict[str, bytes]) -> str:
 def _manifest(path: Path, digest: RunDigest, files: dict[str, bytes]) -> Manifest:
     name = f"{digest.run}/{MANIFEST}"
     try:
-        fields = strict_json.loads(_member(path, name, files))
+        return Manifest.of(json_fields(_member(path, name, files)))
     except strict_json.JsonError as error:
         raise ResultError(f"{path}: {name}: {error}; {EXPECTED}") from error
-    if not isinstance(fields, dict):
-        raise ResultError(f"{path}: {name}: found {schema.shown(fields)}; {EXPECTED}")
-    return Manifest.of(fields)
 
 
 def _member(path: Path, name: str, files: dict[str, bytes]) -> bytes:

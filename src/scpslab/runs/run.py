@@ -1,29 +1,175 @@
 """The folders of runs and campaigns (docs/results.md): their files, the manifest, and campaign.json with its links;
-their lock, which the kernel releases however its process ends; and the folders that a person names.
+their lock, which the kernel releases however its process ends; and the folders that a person names. And of one cell:
+the files that the lab wrote, and the plan that it carried out. A JSON file that is missing or cannot be read is a
+ResultError that names the file.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import hmac
 import json
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self, TypedDict
 
 from scpslab.core import strict_json
-from scpslab.core.contents import check_sizes, content_of
-from scpslab.core.errors import ResultError, UsageError
+from scpslab.core.contents import check_sizes, content_of, json_fields
+from scpslab.core.errors import CapabilityError, NewerFormat, ResultError, UsageError, some_of
 from scpslab.core.folders import TOPOLOGIES, is_own, own_folder
-from scpslab.core.names import UNFINISHED, file_label, file_name
+from scpslab.core.names import UNFINISHED, BadName, file_label, file_name
 from scpslab.core.scratch import replace_bytes, replace_text
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text
-from scpslab.runs.cell import AGAIN, FORMAT, PLAN, CellFiles, check_format, json_object
-from scpslab.runs.origin import is_sealed
+from scpslab.lab.records import GATEWAY_STATES, PACKETS, SCPS_STATES, STATES, Status
+from scpslab.setup import cache_dir
+
+FORMAT = 1
+AGAIN = 'Run the scenario again: "scpslab run" keeps finished cells and runs the others again.'
+PLAN = "plan.json"
+STATUS = "status.json"
+ENVIRONMENT = "environment.json"
+RECORDS, CAPTURES, LOGS = "records", "captures", "logs"
+STATUSES = ("completed", "incomplete", "unsupported", "failed")
+
+
+class CellFiles:
+    """The paths of a cell's files. A folder without status.json belongs to a cell that did not end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.plan, self.status_file, self.environment = path / PLAN, path / STATUS, path / ENVIRONMENT
+        self.records, self.captures, self.logs = path / RECORDS, path / CAPTURES, path / LOGS
+
+    @property
+    def packets(self) -> Path:
+        """The record of every packet."""
+        return self.records / PACKETS
+
+    @property
+    def states(self) -> tuple[Path, ...]:
+        """The states of the kernel's TCP and of SCPS-TP, whether there are any or not."""
+        return self.records / STATES, self.records / SCPS_STATES
+
+    def gateway_states(self, gateway: str) -> Path:
+        """Those of a gateway's connections over the link."""
+        return self._file(self.records, gateway, GATEWAY_STATES)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the cell has ended."""
+        return self.status_file.is_file()
+
+    def record(self, name: str) -> Path:
+        """The records of a workload or probe: one JSON object a line."""
+        return self._file(self.records, name, ".jsonl")
+
+    def capture(self, probe: str) -> Path:
+        """The packets that a capture probe saw."""
+        return self._file(self.captures, probe, ".pcap")
+
+    def log(self, name: str) -> Path:
+        """The output of a program."""
+        return self._file(self.logs, name, ".log")
+
+    def make_folders(self) -> None:
+        """Makes the folders that every cell has, even if they stay empty."""
+        for folder in (self.logs, self.records, self.captures):
+            folder.mkdir(exist_ok=True)
+
+    def status(self) -> Status:
+        """How the cell ended, one of STATUSES; failed when it did not end.
+
+        Raises:
+            ResultError: status.json exists, but does not have this form.
+        """
+        if not self.has_ended:
+            return Status("failed", f"no {STATUS}: the cell did not end")
+        fields = json_object(self.status_file)
+        status = text(fields, "status")
+        if status not in STATUSES:
+            found = f'found "{str(fields.get("status"))[:40]}"; expected one of {", ".join(STATUSES)}'
+            raise ResultError(f"{self.status_file}: status: {found}. {AGAIN}")
+        reason, virtual_s = text(fields, "reason") or "", number(fields, "virtual_s")
+        lasted_s = None if virtual_s is None else max(0.0, virtual_s)
+        return Status(status, reason, count(fields, "epoch_realtime_ns"), lasted_s)
+
+    def write_status(self, status: Status) -> None:
+        """Writes status.json for a lab that has not written it."""
+        self.status_file.write_text(status.text())
+
+    def _file(self, folder: Path, name: str, suffix: str) -> Path:
+        try:
+            return folder / file_name(name, suffix=suffix)
+        except BadName as error:
+            raise ResultError(f"{self.plan}: {error}. {AGAIN}") from error
+
+
+def json_object(path: Path) -> JsonObject:
+    """The JSON object in a file.
+
+    Raises:
+        ResultError: the file cannot be read, or holds something else.
+    """
+    try:
+        return json_fields(content_of(path))
+    except OSError as error:
+        advice = "Check the path and its permissions."
+        raise ResultError(f"{path}: found {error.strerror}; expected a file with one JSON object. {advice}") from error
+    except strict_json.JsonError as error:
+        raise ResultError(f"{path}: {error}; expected one JSON object. {AGAIN}") from error
+
+
+def check_format(path: Path, found: object, newest: int = FORMAT) -> None:
+    """Raises an error if a file's format number is none that this program reads: those from 1 to the one that it writes
+    (docs/formats.md).
+    """
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise ResultError(f'{path}: format: found "{str(found)[:40]}"; expected {newest}. {AGAIN}')
+    if found > newest:
+        advice = "A newer scpslab wrote the run: use that version."
+        raise NewerFormat(f"{path}: format: found {found}; expected {newest}. {advice}")
+
+
+KEY, KEY_BYTES = "origin.key", 32
+
+
+def seal(run: Path, folder: Path) -> str | None:
+    """The seal of a run in `run`, whose scenario lies in `folder`; None where the cache cannot be written."""
+    key = _key(is_made=True)
+    return None if key is None else _code(key, run, folder)
+
+
+def is_sealed(run: Path, folder: Path, found: str | None) -> bool:
+    """Whether a run of this user in `run` had its scenario in `folder`. A run folder that was moved has lost that."""
+    key = _key(is_made=False)
+    return found is not None and key is not None and hmac.compare_digest(_code(key, run, folder), found)
+
+
+def _code(key: bytes, run: Path, folder: Path) -> str:
+    places = b"\0".join(os.fsencode(place.resolve()) for place in (run, folder))
+    return hmac.new(key, places, hashlib.sha256).hexdigest()
+
+
+def _key(*, is_made: bool) -> bytes | None:
+    try:
+        path = cache_dir() / KEY
+        if is_made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(os.urandom(KEY_BYTES))
+        content = path.read_bytes()
+    except (OSError, CapabilityError):
+        return None
+    # One that another process is writing at this moment.
+    return content if len(content) == KEY_BYTES else None
+
 
 # Where runs are, if nobody names another folder.
 RUNS = Path("runs")
@@ -77,7 +223,7 @@ class Manifest:
     counts as not said.
 
     `took_s`: on the wall clock, by cell; a cell that was taken from a store has none. `file`: the path from the run
-    folder to a scenario of the user's own. `origin`: the seal of that folder (runs/origin.py).
+    folder to a scenario of the user's own. `origin`: the seal of that folder (`seal`).
     """
 
     status: str | None = None
@@ -185,6 +331,12 @@ class RunFolder:
         folders = sorted(self.cells.iterdir()) if self.cells.is_dir() else []
         return [cell for cell in map(CellFiles, folders) if cell.plan.is_file()]
 
+    def lost_cells(self) -> str:
+        """What to say of cells that ended, and whose folders are not there any more; "" where there are none."""
+        lost = sorted(self.manifest().cells.keys() - {cell.path.name for cell in self.planned_cells()})
+        said = f"{self.cells}: found no folder of {some_of(lost)}; expected every cell in {MANIFEST}. {AGAIN}"
+        return said if lost else ""
+
     def unfinished_cells(self) -> list[Path]:
         """The folders of unfinished cells that an ended process has left."""
         return sorted(self.cells.glob(f"*{UNFINISHED}"))
@@ -249,9 +401,7 @@ class RunFolder:
 
     def has_results(self) -> bool:
         """Whether at least one cell has ended."""
-        return any(
-            cell.status_file.is_file() for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED)
-        )
+        return any(cell.has_ended for cell in self.planned_cells() if not cell.path.name.endswith(UNFINISHED))
 
     def open(self, resolved_yaml: str, facts: Mapping[str, object], own: Mapping[str, bytes] | None = None) -> Progress:
         """Opens the folder, whose lock the caller holds; writes and returns what the manifest says, with the cells that
@@ -282,10 +432,8 @@ class RunFolder:
             ResultError: there is none, or it cannot be read.
         """
         if not self.manifest_file.is_file():
-            raise ResultError(
-                f'{self.path}: found no {MANIFEST}; expected a run folder as "scpslab run" writes it. '
-                "Choose another folder."
-            )
+            expected = 'expected a run folder as "scpslab run" writes it. Choose another folder.'
+            raise ResultError(f"{self.path}: found no {MANIFEST}; {expected}")
         fields = json_object(self.manifest_file)
         check_format(self.manifest_file, fields.get("format", FORMAT))
         if not isinstance(cells := fields.get("cells", {}), dict):
@@ -314,13 +462,12 @@ class CampaignFolder:
         check_format(self.file, fields.get("format", FORMAT))
         title, status = text(fields, "title"), text(fields, "status")
         runs = [path for entry in items(fields, "runs", dict) if (path := text(entry, "run")) is not None]
-        left_out = items(fields, "left_out", str)
-        is_whole = [len(runs), len(left_out)] == [_length(fields.get("runs")), _length(fields.get("left_out", []))]
+        listed, left_out = fields.get("runs"), items(fields, "left_out", str)
+        is_whole = isinstance(listed, list) and len(listed) == len(runs) and left_out == fields.get("left_out", [])
         if title is None or status is None or text(fields, "campaign") is None or not is_whole:
-            expected = (
-                "expected campaign, title, status, runs and left_out. Run the campaign again: it writes the file anew."
-            )
-            raise ResultError(f"{self.file}: found no campaign; {expected}")
+            expected = "expected campaign, title, status, runs and left_out"
+            advice = "Run the campaign again: it writes the file anew."
+            raise ResultError(f"{self.file}: found no campaign; {expected}. {advice}")
         return Campaign(title, status, tuple(runs), tuple(left_out), text(fields, "command"))
 
     def runs(self) -> list[RunFolder]:
@@ -343,10 +490,6 @@ class CampaignFolder:
             if not link.is_symlink():
                 link.symlink_to(self.path_of(run))
         replace_text(self.file, json.dumps({"format": FORMAT, **fields}, indent=1) + "\n")
-
-
-def _length(value: object) -> int | None:
-    return len(value) if isinstance(value, list) else None
 
 
 @contextmanager
@@ -375,12 +518,11 @@ def held(folder: Path) -> Iterator[None]:
 def _holder(descriptor: int) -> str:
     """Who holds the lock, as they wrote it, and what to do; they may be writing at this moment."""
     expected = "expected one run at a time in a folder. Wait until it ends"
-    try:
-        fields = strict_json.loads(os.pread(descriptor, 4096, 0))
-    except strict_json.JsonError:
-        fields = None
-    pid, since = (fields.get("pid"), fields.get("since")) if isinstance(fields, dict) else (None, None)
-    if not isinstance(pid, int) or not isinstance(since, str) or not since.isprintable():
+    fields: JsonObject = {}
+    with suppress(strict_json.JsonError):
+        fields = json_fields(os.pread(descriptor, 4096, 0))
+    pid, since = count(fields, "pid"), text(fields, "since")
+    if pid is None or since is None or not since.isprintable():
         return f"another run at work in it; {expected}"
     return f'process {pid}, which has run in it since {since}; {expected}, end it with "kill {pid}"'
 
@@ -405,16 +547,13 @@ def _find(named: str, runs: Path) -> Path:
         for folder in (mark.parent for mark in newest):
             if any(run.has_results() for run in _members(folder)):
                 return folder
-        raise ResultError(
-            f'{runs}: found no run with a finished cell; expected one. Run a scenario first: "scpslab run SCENARIO".'
-        )
+        advice = 'Run a scenario first: "scpslab run SCENARIO".'
+        raise ResultError(f"{runs}: found no run with a finished cell; expected one. {advice}")
     for folder in (Path(named), runs / named):
         if folder.is_dir():
             return folder
-    raise ResultError(
-        f'{named}: found no such folder; expected a run folder, its name under {runs}/, or the word "last". '
-        "Correct the name."
-    )
+    expected = f'expected a run folder, its name under {runs}/, or the word "last". Correct the name.'
+    raise ResultError(f"{named}: found no such folder; {expected}")
 
 
 def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
@@ -427,13 +566,9 @@ def runs_of(named: Sequence[str], runs: Path = RUNS) -> list[Path]:
             been interrupted.
     """
     folders = [find_run(word, runs) for word in named] if named else [run.path for run in RunFolder.all_in(runs)]
-    members: dict[Path, RunFolder] = {}
-    for folder in folders:
-        members |= {member.path.resolve(): member for member in _members(folder) if member.is_run()}
-    return [
-        run.path
-        for run in sorted(members.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
-    ]
+    members = {member.path.resolve(): member for folder in folders for member in _members(folder) if member.is_run()}
+    newest = sorted(members.values(), key=lambda run: (-run.manifest_file.stat().st_mtime_ns, run.path.name))
+    return [run.path for run in newest]
 
 
 def _members(folder: Path) -> list[RunFolder]:

@@ -19,16 +19,17 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
 from scpslab import plan as plans
 from scpslab.core.archive import CHUNK_BYTES, described, pack, unpack_members
-from scpslab.core.contents import content_of
+from scpslab.core.contents import LARGEST_FILE, content_of, opened
 from scpslab.core.errors import MemberError, ResultError
 from scpslab.core.names import UNFINISHED
 from scpslab.plan import Plan
+from scpslab.runs.run import CellFiles
 from scpslab.setup import cache_dir, system_cache
 
 # The size up to which results are kept on this machine.
@@ -50,8 +51,9 @@ class Entry:
 
 
 def cell_key(plan: Plan, engine_hash: str) -> str:
-    """Hash of a plan and of the engine that carries it out."""
-    return hashlib.sha256(f"{engine_hash}\n{json.dumps(plans.write(plan), sort_keys=True)}".encode()).hexdigest()[:32]
+    """Hash of a plan and of the engine that carries it out. Repeats in which nothing is drawn have one."""
+    same = replace(plan.as_planned, cell=replace(plan.as_planned.cell, id="", repeat=1))
+    return hashlib.sha256(f"{engine_hash}\n{json.dumps(plans.write(same), sort_keys=True)}".encode()).hexdigest()[:32]
 
 
 def stores() -> tuple[Store, ...]:
@@ -88,7 +90,7 @@ class Store:
         """
         path = self._path(key)
         try:
-            file = path.open("rb")
+            file = opened(path)
         except FileNotFoundError:
             return False
         except OSError as error:
@@ -149,11 +151,9 @@ class Store:
     def entries(self, suffix: str = SUFFIX) -> Iterator[Entry]:
         """Every result that is kept, or every row. Others may remove results meanwhile."""
         for path in self.root.glob(f"[0-9a-f][0-9a-f]/*{suffix}"):
-            try:
+            with suppress(FileNotFoundError):
                 stat = path.stat()
-            except FileNotFoundError:
-                continue
-            yield Entry(path, stat.st_size, stat.st_mtime)
+                yield Entry(path, stat.st_size, stat.st_mtime)
 
     def trim(self, older_than_s: float | None = None, most_bytes: int | None = None) -> tuple[int, int]:
         """Removes results and rows that nobody has used for so long, then those used longest ago until the others fit;
@@ -184,13 +184,14 @@ class Store:
 def packed(folder: Path) -> bytes:
     """A cell's folder as an entry: the same bytes for the same files."""
     body = io.BytesIO()
-    pack(body, [(path.relative_to(folder).as_posix(), path) for path in sorted(folder.rglob("*"))])
-    content = gzip.compress(body.getvalue(), compresslevel=1, mtime=0)
+    with gzip.GzipFile("", "wb", 1, body, mtime=0) as zipped:
+        pack(zipped, [(path.relative_to(folder).as_posix(), path) for path in sorted(folder.rglob("*"))])
+    content = body.getvalue()
     return hashlib.sha256(content).hexdigest().encode() + content
 
 
 def unpack(file: BinaryIO, folder: Path) -> None:
-    """Unpacks an entry to `folder`, whole or not at all.
+    """Unpacks an entry to the folder of a cell, whole or not at all.
 
     Whoever wrote it may be a stranger, such as a worker.
 
@@ -202,10 +203,22 @@ def unpack(file: BinaryIO, folder: Path) -> None:
     try:
         _check(file)
         unpack_members(file, part)
+        _rename(CellFiles(part).plan, folder.name)
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+def _rename(file: Path, cell_id: str) -> None:
+    """Has the plan of a cell say which repeat this is. One that cannot be read stays: who needs it says why."""
+    with suppress(OSError, ValueError):
+        content = content_of(file)
+        # Most entries are of the cell itself, and to look for its name is faster than to read the plan.
+        if f'"id": "{cell_id}"'.encode() not in content:
+            plan = plans.parse(content)
+            cell = replace(plan.cell, id=cell_id, repeat=int(cell_id.rpartition("r")[2]))
+            file.write_text(plans.text(replace(plan, cell=cell)), encoding="utf-8")
 
 
 def _check(file: BinaryIO) -> None:
@@ -213,6 +226,9 @@ def _check(file: BinaryIO) -> None:
     digest = hashlib.sha256()
     with described():
         expected = file.read(DIGEST_BYTES)
+        if (size := file.seek(0, io.SEEK_END)) > LARGEST_FILE:
+            raise MemberError(f"found {size} bytes, more than {LARGEST_FILE}")
+        file.seek(DIGEST_BYTES)
         while chunk := file.read(CHUNK_BYTES):
             digest.update(chunk)
     if digest.hexdigest().encode() != expected:

@@ -2,8 +2,6 @@
 (scenarios/campaigns/*.yaml).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -17,12 +15,11 @@ from pydantic import Field
 from scpslab.core.choices import one_of
 from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError
-from scpslab.documents import Form, Part, key, read
-from scpslab.documents import load as load_document
-from scpslab.documents.document import as_tuples
-from scpslab.documents.parts import Version
-from scpslab.documents.quantities import Name, value_text
-from scpslab.documents.yaml_lines import read_value
+from scpslab.documents.document import as_tuples, read
+from scpslab.documents.document import load as load_document
+from scpslab.documents.parts import Part, Version, key
+from scpslab.documents.quantities import Name
+from scpslab.documents.yaml_lines import Form, read_value, value_text
 from scpslab.scenario.load import FOLDER, Scenario, base_label, load, names, variants_of
 from scpslab.scenario.topologies import Topologies
 
@@ -31,40 +28,49 @@ FORM = Form("a campaign", "kind, title, runs", "docs/scenarios.md")
 
 
 class Entry(Part):
-    """Scenarios to run with the same variant and overrides."""
+    """Scenarios to run with the same variant and overrides.
 
-    scenario: str = key(
-        says="A scenario's name or path; ? and * stand for one or several letters. "
-        "An entry that matches no scenario is skipped.",
-        example="fy97/fig??",
-    )
-    variant: tuple[Name, ...] = key(
-        (),
-        says="Variants; the first one that the scenario has is run. A scenario with none of them is skipped. "
-        "Default: the whole scenario.",
-        example=["quick", "demo"],
-    )
-    set: dict[str, Any] = key({}, says="From each path to its value, as with --set.", example={"repeats": 10})
+    Attributes:
+        scenario: A scenario's name or path; ? and * stand for one or several letters. An entry that matches no scenario
+            is skipped.
+        variant: Variants; the first one that the scenario has is run. A scenario with none of them is skipped. Default:
+            the whole scenario.
+        set: From each path to its value, as with --set.
+    """
+
+    scenario: str = key(example="fy97/fig??")
+    variant: tuple[Name, ...] = key((), example=["quick", "demo"])
+    set: dict[str, Any] = key({}, example={"repeats": 10})
 
 
 class CampaignVariant(Part):
-    """A named version of a campaign, chosen as CAMPAIGN:VARIANT."""
+    """A named version of a campaign, chosen as CAMPAIGN:VARIANT.
 
-    title: str | None = key(None, says="Title. Default: unchanged.")
-    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run.")
+    Attributes:
+        title: Title. Default: unchanged.
+        runs: The scenarios to run.
+    """
+
+    title: str | None = key(None)
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)]
 
 
 class CampaignFile(Part):
-    """Scenarios that run together."""
+    """Scenarios that run together.
+
+    Attributes:
+        title: One line.
+        description: The question of the campaign.
+        runs: The scenarios to run, in this order.
+        variants: Named versions with other scenarios, chosen as CAMPAIGN:VARIANT.
+    """
 
     kind: Literal["campaign"]
     version: Version
-    title: Annotated[str, Field(min_length=1)] = key(says="One line.")
-    description: str = key("", says="The question of the campaign.")
-    runs: Annotated[tuple[Entry, ...], Field(min_length=1)] = key(says="The scenarios to run, in this order.")
-    variants: dict[Name, CampaignVariant] = key(
-        {}, says="Named versions with other scenarios, chosen as CAMPAIGN:VARIANT."
-    )
+    title: Annotated[str, Field(min_length=1)]
+    description: str = key("")
+    runs: Annotated[tuple[Entry, ...], Field(min_length=1)]
+    variants: dict[Name, CampaignVariant] = key({})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import gc
 import itertools
 import json
 import math
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -16,12 +15,12 @@ from typing import Any
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED, LONGEST_CELL, is_formula, is_name, shown
 from scpslab.core.problems import KeyPath, dotted
-from scpslab.documents.places import Places
-from scpslab.documents.quantities import AxisValue, value_text
+from scpslab.documents.document import Places
+from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import value_text
 from scpslab.plan.topology import Network
 from scpslab.scenario.consistency import error_problems, problems
-from scpslab.scenario.labels import Given
-from scpslab.scenario.load import MADE_OF, Scenario, changed_model, network_with, surveyed_at
+from scpslab.scenario.load import MADE_OF, Given, Scenario, changed_model, network_with, surveyed_at
 from scpslab.scenario.model import ScenarioFile, axis_values, settings_at
 from scpslab.scenario.paths import Data, PathError, below, leaves_out, places_of, set_value, value_at, without_left_out
 from scpslab.scenario.survey import Surveyed
@@ -132,11 +131,12 @@ def cell_id(point: Mapping[str, AxisValue], repeat: int) -> str:
     """The cell's name, which states its place in the sweep and can be a folder's name:
     `stack=fy97-reno,ber=1e-06,r1`.
     """
-    return ",".join([*(f"{axis}={_named(value)}" for axis, value in point.items()), f"r{repeat}"])
+    return ",".join([*(f"{axis}={in_ids(value_text(value))}" for axis, value in point.items()), f"r{repeat}"])
 
 
-def _named(value: AxisValue) -> str:
-    return re.sub(r"[^A-Za-z0-9.+_-]", "", value_text(value))
+def in_ids(text: str, besides: str = "") -> str:
+    """What of a text stands in names of cells; `besides`: other characters that stay."""
+    return "".join(one for one in text if (one.isascii() and one.isalnum()) or one in f".+_-{besides}")
 
 
 def _bad_ids(scenario: Scenario, ids: Iterable[str]) -> list[str]:
@@ -300,7 +300,8 @@ def _overwritten(scenario: Scenario, data: Data, own: Sequence[tuple[str, KeyPat
         for leaf, value in below(place, setting):
             if leaves_out(leaf, value) or value_at(data, leaf) == value:
                 continue
-            other = next(name for name, at, _ in reversed(own) if at[: len(leaf)] == leaf[: len(at)])
+            # A later axis may set something within a list.
+            other = next(name for name, at, _ in reversed(own) if at == leaf[: len(at)])
             if other != axis:
                 yield (
                     f'{scenario.places.of(("sweep", axis))}: found {dotted(leaf)}, which the axis "{other}" replaces; '

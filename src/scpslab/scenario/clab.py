@@ -1,7 +1,5 @@
 """Networks of containerlab (`*.clab.yml`): read as a topology file, with a list of what is left out; and written."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterator
@@ -14,23 +12,28 @@ import yaml
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import EXPECTED as EXPECTED_NAME
 from scpslab.core.names import is_name, shown
-from scpslab.core.problems import KeyPath, Problem
-from scpslab.documents import Document, Form, read
+from scpslab.core.problems import KeyPath, Problem, dotted
+from scpslab.documents.document import Document, read
+from scpslab.documents.quantities import NAME
+from scpslab.documents.yaml_lines import Form
 from scpslab.plan.disciplines import FULL_PACKET_BYTES
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Switch
 
 FORM = Form("a network of containerlab", "name, topology", "docs/coming-from.md")
-ADDRESS = re.compile(r"ip (?:-4 )?a(?:ddr(?:ess)?)? add (?:dev (\S+) )?([\d.]+/\d+)(?: dev (\S+))?")
-ROUTE = re.compile(r"ip (?:-4 )?r(?:oute)? (?:add|replace) (\S+) via ([\d.]+)(?: dev \S+)?")
+ADDRESS = re.compile(r"ip (?:-4 )?a(?:ddr(?:ess)?)? (?:a|add|replace) (?:dev (\S+) )?([\d.]+/\d+)(?: dev (\S+))?")
+ROUTE = re.compile(r"ip (?:-4 )?r(?:oute)? (?:a|add|replace) (\S+) via ([\d.]+)(?: dev \S+)?")
 FORWARDS = re.compile(r"sysctl (?:-\S+ )*net\.ipv4\.ip_forward=1")
 IMAGE = "wbitt/network-multitool"
+# Ends of links, and types of links, that lead out of the lab.
+OUTSIDE = ("host", "mgmt-net", "macvlan")
 KINDS = {"linux": "host", "bridge": "switch", "ovs-bridge": "switch"}
 
 
 @dataclass
 class _Node:
     kind: str
+    name: str
     addresses: dict[str, str] = field(default_factory=dict)
     routes: list[tuple[str, str]] = field(default_factory=list)
 
@@ -49,8 +52,15 @@ class _Reader:
         """A mapping; keys that are not known are left out, unless all may be there."""
         if not isinstance(value, dict):
             raise self.wrong(at, value, "keys with values")
-        self.left_out += [".".join(map(str, (*at, key))) for key in value if known and key not in known]
+        self.left_out += [dotted((*at, key)) for key in value if known and key not in known]
         return value
+
+    def all_of(self, at: KeyPath, topology: dict[str, Any]) -> dict[str, Any]:
+        """The parts of a section of `topology`, each with the keys that nodes inherit."""
+        given = self.keys(at, topology.get(str(at[-1])) or {})
+        return {
+            name: self.keys((*at, name), part or {}, "kind", "image", "exec", "group") for name, part in given.items()
+        }
 
     def items(self, at: KeyPath, value: object) -> list[Any]:
         """A list; missing, it is empty."""
@@ -60,17 +70,27 @@ class _Reader:
 
     def nodes(self, topology: dict[str, Any]) -> Iterator[tuple[str, _Node]]:
         """The nodes by name, with the addresses and routes that their commands give them."""
-        defaults = self.keys(("topology", "defaults"), topology.get("defaults") or {}, "kind", "image")
-        for name, given in self.keys(("topology", "nodes"), topology.get("nodes")).items():
+        parts = {at: self.all_of(("topology", at), topology) for at in ("kinds", "groups", "nodes")}
+        defaults = self.keys(("topology", "defaults"), topology.get("defaults") or {}, "kind", "image", "exec", "group")
+        for name, given in parts["nodes"].items():
             at: KeyPath = ("topology", "nodes", name)
-            own = defaults | self.keys(at, given or {}, "kind", "image", "exec")
-            if not is_name(str(name)):
-                raise self.wrong(at, name, EXPECTED_NAME)
-            if (kind := own.get("kind", "linux")) not in tuple(KINDS):
+            group = given.get("group", defaults.get("group"))
+            grouped = parts["groups"].get(str(group), {})
+            if (kind := (defaults | grouped | given).get("kind", "linux")) not in tuple(KINDS):
                 raise self.wrong(at, kind, f"the kind {', '.join(KINDS)}", "Other nodes need containerlab. Remove it.")
-            node = _Node(KINDS[kind])
-            for number, command in enumerate(self.items((*at, "exec"), own.get("exec"))):
-                self._command((*at, "exec", number), str(command).strip(), node)
+            node = _Node(KINDS[kind], str(name).lower())
+            if not re.fullmatch(NAME.pattern, node.name) or node.name in {
+                str(one).lower() for one in parts["nodes"] if one != name
+            }:
+                raise self.wrong(at, name, f"{NAME.means}, which no other node has")
+            self.left_out += [f"the name {name}: the node is called {node.name}"] if node.name != name else []
+            # As containerlab does: the commands of all of them, in this order.
+            whole = {"defaults": defaults, "kinds": parts["kinds"].get(kind, {}), "groups": grouped, "nodes": given}
+            names = {"kinds": (kind,), "groups": (group,), "nodes": (name,)}
+            for section, part in whole.items():
+                place: KeyPath = ("topology", section, *names.get(section, ()), "exec")
+                for number, command in enumerate(self.items(place, part.get("exec"))):
+                    self._command((*place, number), str(command).strip(), node)
             yield str(name), node
 
     def _command(self, at: KeyPath, command: str, node: _Node) -> None:
@@ -85,18 +105,26 @@ class _Reader:
         elif FORWARDS.fullmatch(command):
             node.kind = "router"
         elif not command.startswith("ip link set "):
-            self.left_out.append(f"{'.'.join(map(str, at))}: {command}")
+            self.left_out.append(f"{dotted(at)}: {command}")
 
     def links(self, topology: dict[str, Any], nodes: dict[str, _Node]) -> Iterator[tuple[list[list[str]], int]]:
         """Both ends of each link, as node and interface, and its MTU."""
+        used: list[list[str]] = []
         for number, given in enumerate(self.items(("topology", "links"), topology.get("links"))):
             at: KeyPath = ("topology", "links", number)
-            link = self.keys(at, given, "endpoints", "mtu", "type")
+            link = self.keys(at, given)
             ends = [_end(one) for one in self.items((*at, "endpoints"), link.get("endpoints"))]
+            if (kind := link.get("type", "veth")) in OUTSIDE or any(end[0] in OUTSIDE for end in ends):
+                self.left_out.append(f"{dotted(at)}: a link to the machine that runs the lab")
+                continue
+            if kind != "veth":
+                raise self.wrong((*at, "type"), kind, "veth", "Remove the link.")
+            self.keys(at, given, "endpoints", "mtu", "type")
             if len(ends) != 2 or any(len(end) != 2 or end[0] not in nodes for end in ends):
                 raise self.wrong((*at, "endpoints"), link.get("endpoints"), "two of NODE:INTERFACE, such as h1:eth1")
-            if link.get("type", "veth") != "veth":
-                raise self.wrong((*at, "type"), link["type"], "veth", "Remove the link.")
+            if again := next((":".join(end) for end in ends if end in used), None):
+                raise self.wrong((*at, "endpoints"), again, "an interface that no other link has")
+            used += ends
             if type(mtu_bytes := link.get("mtu", 1500)) is not int:
                 raise self.wrong((*at, "mtu"), mtu_bytes, "a whole number")
             # Beyond that containerlab's own default would be no Ethernet of ours.
@@ -116,7 +144,7 @@ def topology_of(path: Path) -> tuple[str, list[str]]:
     """
     reader = _Reader(read(path, FORM))
     data = reader.keys((), reader.document.data, "name", "topology")
-    given = reader.keys(("topology",), data.get("topology"), "nodes", "links", "defaults")
+    given = reader.keys(("topology",), data.get("topology"), "nodes", "links", "defaults", "kinds", "groups")
     nodes = dict(reader.nodes(given))
     name = data.get("name", path.name.partition(".")[0])
     if not is_name(str(name)):
@@ -125,19 +153,22 @@ def topology_of(path: Path) -> tuple[str, list[str]]:
     for number, (ends, mtu_bytes) in enumerate(reader.links(given, nodes), 1):
         is_switched = any(nodes[node].kind == "switch" for node, _ in ends)
         ips = [None if nodes[node].kind == "switch" else nodes[node].addresses.get(port) for node, port in ends]
-        if not is_switched and None in ips:
+        bare = [":".join(end) for end, ip in zip(ends, ips, strict=True) if not ip and nodes[end[0]].kind != "switch"]
+        if bare:
             subnet = f"10.{200 + number // 256}.{number % 256}"
-            missing = " and ".join(f"{node}:{port}" for (node, port), ip in zip(ends, ips, strict=True) if ip is None)
-            reader.left_out.append(f"no address of {missing}; the link has {subnet}.0/30")
-            ips = [f"{subnet}.1/30", f"{subnet}.2/30"]
-        words = [repr(node) for node, _ in ends] + [f"name={'-'.join((ends[0][0], ends[1][0], str(number)))!r}"]
+            given_instead = "".join(f" in place of {ip}" for ip in ips if ip)
+            instead = "" if is_switched else f"; the link has {subnet}.0/30{given_instead}"
+            reader.left_out.append(f"no address of {' and '.join(bare)}{instead}")
+            ips = ips if is_switched else [f"{subnet}.1/30", f"{subnet}.2/30"]
+        names = [nodes[node].name for node, _ in ends]
+        words = [*map(repr, names), f"name={'-'.join((*names, str(number)))!r}"]
         words += [f"{side}_ip={ip!r}" for side, ip in zip("ab", ips, strict=True) if ip]
         relays += [] if is_switched else [f"relay{number}"]
         words += [] if is_switched else [f"via={relays[-1]!r}"]
         lines.append(f"    net.link({', '.join(words)}, mtu_bytes={mtu_bytes})")
-    body = [f"    net = Network({str(name)!r})", *(f"    net.{node.kind}({one!r})" for one, node in nodes.items())]
+    body = [f"    net = Network({str(name)!r})", *(f"    net.{node.kind}({node.name!r})" for node in nodes.values())]
     body += [*(f"    net.switch({relay!r})" for relay in relays), *lines]
-    body += [f"    net.route({one!r}, {to!r}, {via!r})" for one, node in nodes.items() for to, via in node.routes]
+    body += [f"    net.route({node.name!r}, {to!r}, {via!r})" for node in nodes.values() for to, via in node.routes]
     # What a stranger has written must not become a line of Python.
     left_out = [ascii(one)[1:-1] for one in reader.left_out]
     said = "".join(f"# Left out: {one}\n" for one in left_out)
@@ -149,6 +180,8 @@ def topology_of(path: Path) -> tuple[str, list[str]]:
 def written(network: NetworkPlan) -> str:
     """A network as a file of containerlab: addresses, routes, rates and delays as commands of its nodes."""
     relays = {link.via for link in network.links}
+    bridges = {node.name for node in network.nodes if isinstance(node, Switch)}
+    left_out = [f"the serial line {line.name}" for line in network.serial_links]
     ports: dict[str, int] = {}
     commands: dict[str, list[str]] = {node.name: [] for node in network.nodes}
     links = []
@@ -159,6 +192,14 @@ def written(network: NetworkPlan) -> str:
             port = f"eth{ports[end.node]}"
             ends.append(f"{end.node}:{port}")
             commands[end.node] += [f"ip addr add {end.ip} dev {port}"] if end.ip else []
+            lacks = {
+                "what a bridge delays": end.node in bridges and (direction.rate_bps or direction.first_delay_ns),
+                "framing": direction.overhead_bytes,
+                "jitter": direction.jitter_ns,
+                "delay_table": direction.delay_table,
+                "discipline": direction.queue and direction.queue.discipline != "drop-tail",
+            }
+            left_out += [f"{what} ({link.name}, {direction.name})" for what, is_there in lacks.items() if is_there]
             shape = [f"rate {direction.rate_bps}bit"] if direction.rate_bps else []
             shape += [f"delay {direction.first_delay_ns // 1000}us"] if direction.first_delay_ns else []
             if shape:
@@ -175,6 +216,6 @@ def written(network: NetworkPlan) -> str:
             nodes[node.name] = {"kind": "linux", "image": IMAGE, "exec": [*first, *commands[node.name], *last]}
         elif node.name not in relays:
             nodes[node.name] = {"kind": "bridge"}
-    head = "".join(f"# Left out: the serial line {line.name}\n" for line in network.serial_links)
+    head = "".join(f"# Left out: {one}\n" for one in left_out)
     said = {"name": network.topology, "topology": {"nodes": nodes, "links": links}}
     return head + yaml.safe_dump(said, sort_keys=False, width=1000)

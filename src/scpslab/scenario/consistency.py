@@ -4,8 +4,6 @@ Form is the model's business. What one kind asks for is in its own file; a rule 
 (plan/consistency.py): here are the keys by which a scenario says it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,13 +16,13 @@ from scpslab.core.choices import choice, renamed
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, Problem
-from scpslab.documents.places import Places
+from scpslab.documents.document import Places
 from scpslab.documents.quantities import Products, Quantity
 from scpslab.plan.cell import Impairment
 from scpslab.plan.consistency import RECORDS, same_files
 from scpslab.plan.error_models import MODELS as PLANNED
-from scpslab.plan.network import NetworkPlan
-from scpslab.plan.nodes import ScpsRouter
+from scpslab.plan.network import IPV4_ALONE, REMOVE_IPV6, NetworkPlan
+from scpslab.plan.nodes import Host, ScpsRouter
 from scpslab.plan.np import LAN
 from scpslab.plan.paths import NoPathError, slowest
 from scpslab.plan.services import SERVICES, Asked, misplaced
@@ -34,9 +32,10 @@ from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import packs, services
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
+from scpslab.scenario.events import LinkStep, ServiceStep
 from scpslab.scenario.kinds import at_keys, key_of
-from scpslab.scenario.model import Direction, LinkStep, ScenarioFile, ServiceStep, axis_values
-from scpslab.scenario.np import MOST_HOSTS, MOST_PROGRAMS
+from scpslab.scenario.model import Direction, ScenarioFile, axis_values
+from scpslab.scenario.services import MOST_HOSTS, MOST_PROGRAMS
 from scpslab.scenario.survey import Surveyed, ends_of, there_and_back
 from scpslab.scenario.topologies import Topologies, Topology, TopologyError
 from scpslab.scenario.workloads import Surroundings, Workload
@@ -94,7 +93,9 @@ def problems(model: ScenarioFile, surveyed: Surveyed, folder: Path) -> list[Prob
     network = surveyed.network
     wrong = [
         *_parts(model, network),
+        *_routing(model, network),
         *_links(model, network),
+        *_scps_in_ipv6(model, network),
         *_names_twice(model, network),
         *_names_of_others(model),
         *packs.problems(model.programs, folder),
@@ -133,6 +134,18 @@ def _unknown(at: KeyPath, word: object, known: Iterable[str]) -> Iterator[Proble
     names = list(known)
     if word not in names:
         yield Problem(at, f'"{word}"', *choice(word, names))
+
+
+def _routing(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """Routes that follow contacts, where there are none, or no such routes."""
+    if model.routing is None:
+        return
+    if all(one.profile is None for directions in model.links.values() for one in directions.values()):
+        expected = "profiles that take links up and down"
+        yield Problem(("routing",), "contacts without a profile", expected, "Add one, or leave routing out.")
+    if any(isinstance(node, ScpsRouter) for node in network.nodes):
+        expected = "routers of IP: those of SCPS-NP have tables of their own"
+        yield Problem(("routing",), "contacts with such routers", expected, "Leave routing out.")
 
 
 def _parts(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
@@ -192,9 +205,24 @@ def _planned_links(model: ScenarioFile, network: NetworkPlan) -> Iterator[Proble
         # The rest of a line is its topology's.
         for problem in serial.problems():
             yield _placed(model, (serial.name, serial.directions[int(problem.at[1])].name), problem, {})
-    for problem in network.not_containable():
-        node = network.nodes[int(problem.at[1])] if problem.at[0] == "nodes" else None
-        yield replace(problem, at=("hosts", node.name, "stack") if node else ("containers",))
+    for key, others in (("containers", network.not_containable()), ("addresses", network.not_ipv6())):
+        for problem in others:
+            node = network.nodes[int(problem.at[1])] if problem.at[0] == "nodes" else None
+            yield replace(problem, at=("hosts", node.name, "stack") if isinstance(node, Host) else (key,))
+
+
+def _scps_in_ipv6(model: ScenarioFile, network: NetworkPlan) -> Iterator[Problem]:
+    """Programs of SCPS in a network of IPv6, and one that has serial links alone."""
+    if model.addresses == "ipv6" and not network.is_ipv6:
+        found = "serial links alone with addresses of IPv6"
+        yield Problem(("addresses",), found, IPV4_ALONE, REMOVE_IPV6)
+    asked = [
+        *((("workloads", index), one.kind, WORKLOADS[one.kind].runs_scps) for index, one in enumerate(model.workloads)),
+        *((("services", index), one.kind, SERVICES[one.kind].runs_scps) for index, one in enumerate(model.services)),
+    ]
+    for at, kind, runs_scps in asked:
+        if network.is_ipv6 and runs_scps:
+            yield Problem((*at, "kind"), f"{kind} with addresses of IPv6", IPV4_ALONE, REMOVE_IPV6)
 
 
 def _placed(model: ScenarioFile, place: tuple[str, str], problem: Problem, words: Mapping[str, str]) -> Problem:
@@ -234,7 +262,7 @@ def _profile(
     errors = given.errors.plan(folder, "0" * 64) if given.errors is not None else None
     yield from planned.misfits(link, way, errors, changes)
     if profile.ber and given.errors is not None and given.errors.settings.said().get("ber"):
-        yield Problem(("file",), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
+        yield Problem((), "bit error rates beside errors.ber", "one of them", "Remove errors.ber.")
 
 
 def _changes(model: ScenarioFile, name: str, direction: str) -> set[str]:
@@ -345,7 +373,7 @@ def _too_late(model: ScenarioFile) -> Iterator[Problem]:
     limit = model.limits.lab_time
     begins: list[tuple[KeyPath, Quantity]] = [
         *((("workloads", index, "start"), workload.start) for index, workload in enumerate(model.workloads)),
-        *((("events", index, "at"), step.at) for index, step in enumerate(model.events or ())),
+        *((("events", index, "at"), step.at) for index, step in enumerate(model.events or ()) if step.at is not None),
     ]
     for key, at in begins:
         if at >= limit:
@@ -399,6 +427,7 @@ def _surroundings(workload: Workload, model: ScenarioFile, surveyed: Surveyed, f
         lab_time=model.limits.lab_time,
         has_np_router=any(end.node in np_routers for hop in there for end in hop.link.ends),
         folder=folder,
+        further_bytes=20 if surveyed.network.is_ipv6 else 0,
     )
 
 

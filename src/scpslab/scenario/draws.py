@@ -3,8 +3,6 @@ which a sample is compared, and logarithms made of operations that IEEE 754 roun
 `log` promise neither.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -102,9 +102,13 @@ class ErrorModel(Registered, Part, registry=MODELS, is_plain=True):
 
 
 class BitErrorRate(ErrorModel):
-    """A model whose mean bit error rate can be said."""
+    """A model whose mean bit error rate can be said.
 
-    ber: Probability = key(0.0, says="Bit error rate, probability per bit (independent, clustered).", example=1e-6)
+    Attributes:
+        ber: Bit error rate, probability per bit (independent, clustered).
+    """
+
+    ber: Probability = key(0.0, example=1e-6)
 
     def has_errors(self) -> bool:
         """At a rate above 0."""

@@ -1,7 +1,5 @@
 """What kinds of all families have on this side: from the keys of a scenario to those of a plan."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace

@@ -3,10 +3,8 @@
 Reads nothing else on the machine.
 """
 
-from __future__ import annotations
-
 import copy
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,19 +15,144 @@ from pydantic import ValidationError
 from scpslab.core import own_kinds
 from scpslab.core.choices import choice, one_of
 from scpslab.core.errors import ScenarioError
-from scpslab.core.problems import KeyPath, Problem
+from scpslab.core.problems import KeyPath, Problem, dotted
 from scpslab.core.project import ROOT
-from scpslab.documents.document import as_tuples, read, validated
-from scpslab.documents.places import Places
-from scpslab.documents.quantities import AxisValue, value_text
-from scpslab.documents.yaml_lines import written
+from scpslab.documents.document import Places, as_tuples, read, validated
+from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import value_text, written
 from scpslab.plan.topology import Network
+from scpslab.scenario import paths
 from scpslab.scenario.consistency import describe, error_problems, idle_skips, mtu_problems, problems
-from scpslab.scenario.labels import Given, lies
-from scpslab.scenario.model import FORM, ScenarioFile, Variant, axis_values, settings_at
-from scpslab.scenario.paths import Data, PathError, read_override, set_value, without_left_out
+from scpslab.scenario.model import FORM, Cases, ScenarioFile, Values, Variant, axis_values, settings_at
+from scpslab.scenario.stacks import STACKS, stack
 from scpslab.scenario.survey import Surveyed, survey
 from scpslab.scenario.topologies import OnDisk, Topologies
+
+
+@dataclass(frozen=True)
+class Given:
+    """A value that somebody set: `source` names it in messages, `path` is as they wrote it."""
+
+    source: str
+    path: str
+    value: Any
+
+
+def lies(before: Mapping[str, Any], given: Sequence[Given], model: ScenarioFile, network: Network) -> Iterator[str]:
+    """What is wrong with these values, given the data before them and the scenario after them."""
+    yield from _renamed(before, model)
+    plain = [one for one in given if not one.path.startswith("sweep")]
+    # The values of axes are thousands, and no place is among them.
+    data = {key: value for key, value in before.items() if key != "sweep"}
+    for axis, spec in model.sweep.items() if plain else ():
+        for value in axis_values(spec):
+            yield from _lies_at(data, plain, axis, spec, value, network)
+
+
+def _renamed(before: Mapping[str, Any], model: ScenarioFile) -> Iterator[str]:
+    axes = before.get("sweep")
+    for axis, was in (axes if isinstance(axes, dict) else {}).items():
+        spec = model.sweep.get(axis)
+        for label, settings in was.get("cases", {}).items():
+            if isinstance(spec, Cases) and label in spec.cases and as_tuples(spec.cases[label]) != as_tuples(settings):
+                yield (
+                    f"sweep.{axis}.cases.{label}: found other settings for a case of the scenario; "
+                    f'expected the label "{label}" to keep its meaning. '
+                    "Give your case a name of its own."
+                )
+
+
+def _lies_at(
+    before: Mapping[str, Any],
+    given: Sequence[Given],
+    axis: str,
+    spec: Values | Cases,
+    value: AxisValue,
+    network: Network,
+) -> Iterator[str]:
+    where = f'case "{value}" of the axis "{axis}"' if isinstance(spec, Cases) else f'the axis "{axis}"'
+    settings = settings_at(spec, value)
+    try:
+        swept = {
+            place: setting for path, setting in settings.items() for place in paths.places_of(before, path, network)
+        }
+        for one in given:
+            lost = next((place for place, own in _leaves(before, one, network) if _is_lost(place, own, swept)), None)
+            if lost is not None:
+                yield (
+                    f"{one.source}: found {dotted(lost)}, which {where} replaces; expected a key that no axis sets. "
+                    f"{_advice(axis, spec, one)}"
+                )
+            elif (contradicted := _contradicted(before, one, settings, swept, network)) is not None:
+                yield (
+                    f"{one.source}: found {contradicted}, which contradicts {where}; expected what its preset says. "
+                    f"{_advice(axis, spec, one)}"
+                )
+    except paths.PathError:
+        return  # said where the path is followed
+
+
+def _leaves(data: Mapping[str, Any], one: Given, network: Network) -> list[tuple[KeyPath, Any]]:
+    return [leaf for place in paths.places_of(data, one.path, network) for leaf in paths.below(place, one.value)]
+
+
+def _is_lost(place: KeyPath, own: Any, swept: Mapping[KeyPath, Any]) -> bool:
+    """Whether a point of the sweep puts another value at a place, above it or below it."""
+    for other, setting in swept.items():
+        if paths.leaves_out(place, own) or paths.leaves_out(other, setting):
+            continue  # What is there is used where it is not left out.
+        shared = min(len(place), len(other))
+        if place[:shared] == other[:shared] and not (place == other and own == setting):
+            return True
+    return False
+
+
+def _contradicted(
+    before: Mapping[str, Any], one: Given, settings: Mapping[str, Any], swept: Mapping[KeyPath, Any], network: Network
+) -> str | None:
+    """The setting of a host that the sweep gives a stack or preset, and whose value there is another one with `one`
+    than without.
+    """
+    hosts = [place[1] for place in swept if place[0] == "hosts" and _names_a_stack(place, swept[place])]
+    if not hosts:
+        return None
+    without, having = copy.deepcopy(dict(before)), copy.deepcopy(dict(before))
+    paths.set_value(having, one.path, one.value, network)
+    for data in (without, having):
+        for path, setting in settings.items():
+            paths.set_value(data, path, setting, network)
+    for host in dict.fromkeys(map(str, hosts)):
+        its, mine = (_settled((data.get("hosts") or {}).get(host)) for data in (without, having))
+        for name, was in its.items():
+            if was is not None and name in mine and mine[name] != was:
+                return f"hosts.{host} with {name} {value_text(mine[name])} instead of {value_text(was)}"
+    return None
+
+
+def _names_a_stack(place: KeyPath, setting: Any) -> bool:
+    return place[2:] in (("stack",), ("preset",)) or (
+        len(place) == 2 and isinstance(setting, dict) and bool({"stack", "preset"} & set(setting))
+    )
+
+
+def _settled(host: Any) -> Mapping[str, Any]:
+    """What is settled of a host's TCP, by its preset or by its own words; nothing for a host that cannot be, which is
+    said elsewhere.
+    """
+    try:
+        return STACKS[stack(host)].model_validate(host).settled()
+    except (KeyError, ValidationError):
+        return {}
+
+
+def _advice(axis: str, spec: Values | Cases, one: Given) -> str:
+    if isinstance(spec, Values):
+        return f"Set the axis: --set 'sweep.{axis}=[{value_text(one.value)}]'."
+    return (
+        f"Choose cases with --set 'sweep.{axis}=[LABEL]', or add one of your own: "
+        f"--set 'sweep.{axis}.cases.NAME={{PATH: VALUE}}'."
+    )
+
 
 FOLDER = ROOT / "scenarios"
 # What messages show of an option.
@@ -72,11 +195,6 @@ class Scenario:
     def is_of_project(self) -> bool:
         """Whether it is one of scenarios/, and not a user's own."""
         return self.path.resolve().is_relative_to(FOLDER)
-
-    @property
-    def title(self) -> str:
-        """The title."""
-        return self.model.title
 
     @property
     def seed(self) -> int:
@@ -164,11 +282,14 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     given: list[Given] = []
     if variant or overrides:
         before = copy.deepcopy(data)
-        given = [*_of_variant(variant, whole, places), *map(_of_option, overrides)]
+        given = [*_of_variant(variant, whole, places), *(Given(_option(text), *_setting(text)) for text in overrides)]
         network = network_with(data, [(one.path, one.value) for one in given], model, places, topologies, network)
-        places = _apply(data, variant, overrides, whole, network, places)
+        if variant:
+            places = _apply_variant(data, variant, whole, network, places)
+        for text in overrides:
+            places = _apply_override(data, text, network, places)
         changed = {one.path.partition(".")[0] for one in given} | (OF_VARIANTS if variant else set())
-        kept, kept_places = without_left_out(data, places)
+        kept, kept_places = paths.without_left_out(data, places)
         model = changed_model(model, kept, changed, kept_places)
         if found := list(lies(before, given, model, network)):
             raise ScenarioError("\n".join(dict.fromkeys(found)))
@@ -179,7 +300,7 @@ def load(name: str, overrides: Sequence[str] = (), topologies: Topologies | None
     return Scenario(full, label, data, model, network, surveyed, places, variants, topologies, kept_given, is_evidence)
 
 
-def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], places: Places) -> ScenarioFile:
+def changed_model(model: ScenarioFile, data: paths.Data, changed: Collection[str], places: Places) -> ScenarioFile:
     """The model of data that differ under these keys alone from those of a model, which has all others read.
 
     Raises:
@@ -193,7 +314,7 @@ def changed_model(model: ScenarioFile, data: Data, changed: Collection[str], pla
 
 
 def network_with(
-    data: Data,
+    data: paths.Data,
     settings: Iterable[tuple[str, Any]],
     model: ScenarioFile,
     places: Places,
@@ -209,9 +330,9 @@ def network_with(
     own = {key: copy.deepcopy(data[key]) for key in MADE_OF if key in data}
     try:
         for path, value in made_of:
-            set_value(own, path, value, was)
+            paths.set_value(own, path, value, was)
         return describe(changed_model(model, {**data, **own}, MADE_OF, places), places, topologies)
-    except (PathError, ScenarioError):
+    except (paths.PathError, ScenarioError):
         return was
 
 
@@ -225,22 +346,6 @@ def _of_variant(variant: str, whole: ScenarioFile, places: Places) -> list[Given
         Given(places.of(("variants", variant, "set", key)), key, _as_lists(value))
         for key, value in whole.variants[variant].set.items()
     ]
-
-
-def _of_option(text: str) -> Given:
-    """What an option sets."""
-    return Given(_option(text), *_setting(text))
-
-
-def _apply(
-    data: Data, variant: str, overrides: Sequence[str], whole: ScenarioFile, network: Network, places: Places
-) -> Places:
-    """Puts a variant's values and the overrides into the data; returns the places of the data then."""
-    if variant:
-        places = _apply_variant(data, variant, whole, network, places)
-    for text in overrides:
-        places = _apply_override(data, text, _setting(text), network, places)
-    return places
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -317,37 +422,39 @@ def _option(text: str) -> str:
 def _setting(text: str) -> tuple[str, Any]:
     """What an option sets."""
     try:
-        return read_override(text)
-    except PathError as error:
+        return paths.read_override(text)
+    except paths.PathError as error:
         raise _wrong_option(text, error) from error
 
 
-def _wrong_option(text: str, error: PathError) -> ScenarioError:
+def _wrong_option(text: str, error: paths.PathError) -> ScenarioError:
     return ScenarioError(f"{_option(text)}: {error.at((), 'Correct the option.')}")
 
 
-def _apply_override(data: Data, text: str, setting: tuple[str, Any], network: Network, places: Places) -> Places:
-    option, (key, value) = _option(text), setting
+def _apply_override(data: paths.Data, text: str, network: Network, places: Places) -> Places:
+    """Puts an option's value into the data; returns the places of the data then."""
+    option, (key, value) = _option(text), _setting(text)
     axis = _axis_named(data, key)
     if axis is None or isinstance(value, dict):
         try:
-            return places.set_from(option, set_value(data, key, value, network))
-        except PathError as error:
+            return places.set_from(option, paths.set_value(data, key, value, network))
+        except paths.PathError as error:
             raise _wrong_option(text, error) from error
     if problems := _keep_points(data, axis, value if isinstance(value, list) else [value]):
         raise ScenarioError("\n".join(f"{option}: {problem}" for problem in problems))
     return places.set_from(option, [("sweep", axis)])
 
 
-def _apply_variant(data: Data, name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
+def _apply_variant(data: paths.Data, name: str, whole: ScenarioFile, network: Network, places: Places) -> Places:
+    """The same for a variant's values."""
     variant: Variant = whole.variants[name]
     here: KeyPath = ("variants", name)
     wrong: list[Problem] = []
     for key, value in variant.set.items():
         try:
-            changed = set_value(data, key, _as_lists(value), network)
+            changed = paths.set_value(data, key, _as_lists(value), network)
             places = places.set_from(places.of((*here, "set", key)), changed)
-        except PathError as error:
+        except paths.PathError as error:
             wrong.append(error.at((*here, "set", key), "Correct the path."))
     for axis, kept in variant.sweep.items():
         wrong += [problem.within(*here, "sweep", axis) for problem in _keep_points(data, axis, kept)]
@@ -365,7 +472,7 @@ def _axis_named(data: Mapping[str, Any], path: str) -> str | None:
     return axis if section == "sweep" and axis and "." not in axis and isinstance(data.get("sweep", {}), dict) else None
 
 
-def _keep_points(data: Data, axis: str, kept: Sequence[AxisValue]) -> list[Problem]:
+def _keep_points(data: paths.Data, axis: str, kept: Sequence[AxisValue]) -> list[Problem]:
     """Reduces an axis to these cases, or gives it these values; returns the errors in them."""
     axes = data.get("sweep", {})
     if not isinstance(axes.get(axis), dict):
@@ -409,7 +516,7 @@ def _is_topology_swept(scenario: Scenario) -> bool:
     )
 
 
-def _rename(data: Data, renamed: Mapping[str, str]) -> None:
+def _rename(data: paths.Data, renamed: Mapping[str, str]) -> None:
     data[TOPOLOGY] = renamed.get(data[TOPOLOGY], data[TOPOLOGY])
     for axis in data["sweep"].values():
         for settings in axis.get("cases", {}).values():

@@ -5,7 +5,6 @@ Begin with ScenarioFile, at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -13,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from scpslab.core import units
-from scpslab.core.problems import Problem, UnfitError
+from scpslab.core.problems import UnfitError
+from scpslab.documents.document import as_tuples
 from scpslab.documents.parts import OneOf, Part, PartOfKinds, Version, key
 from scpslab.documents.quantities import (
     AxisValue,
@@ -33,36 +33,37 @@ from scpslab.documents.quantities import (
 )
 from scpslab.documents.yaml_lines import Form
 from scpslab.plan import error_models
-from scpslab.plan import events as planned
 from scpslab.plan.cell import LatePackets as Late
 from scpslab.plan.cell import Policer as Shaper
 from scpslab.plan.disciplines import DISCIPLINES as PLANNED
-from scpslab.plan.events import CHANGES
-from scpslab.plan.network import NetworkPlan
 from scpslab.plan.packs import MOST_PACKAGES
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS, ErrorModel
-from scpslab.scenario.kinds import at_keys, planned_from
+from scpslab.scenario.events import Event
+from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.packs import FolderName, PackageName
 from scpslab.scenario.paths import Data
 from scpslab.scenario.probes import Probe
-from scpslab.scenario.profiles.keys import ProfileKeys
+from scpslab.scenario.profiles.planning import ProfileKeys
 from scpslab.scenario.services import AnyService
 from scpslab.scenario.stacks import DEFAULT, STACKS, Host, HostPart
 from scpslab.scenario.workloads import Workload
 
 FORM = Form("a scenario", "kind, topology, workloads", "docs/scenario-reference.md")
-# From a link and a direction to the seed of what a step draws there.
-Draw = Callable[[str, str], str]
 # Gaps of a vector before it repeats: at 5e-5 that is 1.3 Gbit, a hundred transfers of the report.
 VECTOR_ERRORS = 65_536
 
 
 class Outage(Part):
-    """A period in which nothing arrives."""
+    """A period in which nothing arrives.
 
-    from_: Duration = key(alias="from", says="Start, counted from the epoch.", example="10 s")
-    to: Duration = key(says="End, counted from the epoch.", example="12 s")
+    Attributes:
+        from_: Start, counted from the epoch.
+        to: End, counted from the epoch.
+    """
+
+    from_: Duration = key(alias="from", example="10 s")
+    to: Duration = key(example="12 s")
 
     @model_validator(mode="after")
     def _has_length(self) -> Self:
@@ -77,33 +78,24 @@ class Errors(PartOfKinds):
     Settings that the chosen model has no use for are ignored, so that a sweep can go from model to model. On a serial
     link the wrong bits are changed in the byte stream, whatever `action` says, and PPP finds them; `drop_packets` and
     packet are for links of packets.
+
+    Attributes:
+        model: The model that gives the distances between bit errors, or between lost packets (packet).
+        action: drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must
+            detect the change.
+        drop_packets: Drop these packets of the direction, counted from 1.
+        drop_min_bytes: For drop_packets and packet, count only packets of at least this size on the wire: data, not
+            acknowledgements.
+        outages: Periods in which nothing arrives.
     """
 
     KINDS: ClassVar = MODELS
 
-    model: Annotated[str, OneOf(MODELS)] = key(
-        "independent",
-        says="The model that gives the distances between bit errors, or between lost packets (packet).",
-        example="clustered",
-    )
-    action: Literal["drop", "flip"] = key(
-        "drop",
-        says="drop: the frame check discards a packet with errors; flip: its bits are changed, and checksums must "
-        "detect the change.",
-        example="flip",
-    )
-    drop_packets: tuple[Count, ...] = key(
-        (), says="Drop these packets of the direction, counted from 1.", example=[10, 11, 40]
-    )
-    drop_min_bytes: SizeOrZero = key(
-        "0 B",
-        says="For drop_packets and packet, count only packets of at least this size on the wire: "
-        "data, not acknowledgements.",
-        example="500 B",
-    )
-    outages: tuple[Outage, ...] = key(
-        (), says="Periods in which nothing arrives.", example=[{"from": "10 s", "to": "12 s"}]
-    )
+    model: Annotated[str, OneOf(MODELS)] = key("independent", example="clustered")
+    action: Literal["drop", "flip"] = key("drop", example="flip")
+    drop_packets: tuple[Count, ...] = key((), example=[10, 11, 40])
+    drop_min_bytes: SizeOrZero = key("0 B", example="500 B")
+    outages: tuple[Outage, ...] = key((), example=[{"from": "10 s", "to": "12 s"}])
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -112,8 +104,8 @@ class Errors(PartOfKinds):
 
     def at_rate(self, ber: float) -> Errors:
         """The same with independent errors at a rate."""
-        said = self.model_dump(mode="json", exclude_unset=True)
-        return Errors.model_validate(said | {"model": "independent", "ber": ber})
+        said = self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        return Errors.model_validate(as_tuples(said | {"model": "independent", "ber": ber}))
 
     @property
     def settings(self) -> ErrorModel:
@@ -138,25 +130,32 @@ class Errors(PartOfKinds):
 
 
 class DelayStep(Part):
-    """One step of a time-varying delay."""
+    """One step of a time-varying delay.
 
-    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
-    delay: Duration = key(says="One-way delay from then on.", example="300 ms")
+    Attributes:
+        at: Time of the step, counted from the epoch.
+        delay: One-way delay from then on.
+    """
+
+    at: Duration = key(example="5 s")
+    delay: Duration = key(example="300 ms")
 
 
 class Queue(PartOfKinds):
-    """The queue of stage 1. Missing keys keep the topology's values."""
+    """The queue of stage 1. Missing keys keep the topology's values.
+
+    Attributes:
+        discipline: Queue discipline.
+        limit: Most that may wait: bytes on the wire, packets, or bandwidth-delay products: rate of the direction times
+            delay of the link, both ways, with which a cell begins.
+        ecn: Mark packets instead of dropping them.
+    """
 
     KINDS: ClassVar = DISCIPLINES
 
-    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, says="Queue discipline.", example="red")
-    limit: QueueLimit | None = key(
-        None,
-        says="Most that may wait: bytes on the wire, packets, or bandwidth-delay products: rate of the direction times "
-        "delay of the link, both ways, with which a cell begins.",
-        example="0.25 BDP",
-    )
-    ecn: bool | None = key(None, says="Mark packets instead of dropping them.", example=True)
+    discipline: Annotated[str, OneOf(DISCIPLINES)] | None = key(None, example="red")
+    limit: QueueLimit | None = key(None, example="0.25 BDP")
+    ecn: bool | None = key(None, example=True)
 
     @classmethod
     def said_by_kinds(cls, key: str) -> str:
@@ -167,22 +166,29 @@ class Queue(PartOfKinds):
 
 
 class Policer(Part):
-    """A token bucket without a queue: a packet that it has no credit for is dropped, with the cause `policed`."""
+    """A token bucket without a queue: a packet that it has no credit for is dropped, with the cause `policed`.
 
-    rate: Rate = key(says="Rate at which credit comes, for bytes on the wire.", example="10 Mbit/s")
-    burst: Size = key(says="Most credit, at least a full packet; the bucket is full at first.", example="15 kB")
+    Attributes:
+        rate: Rate at which credit comes, for bytes on the wire.
+        burst: Most credit, at least a full packet; the bucket is full at first.
+    """
+
+    rate: Rate = key(example="10 Mbit/s")
+    burst: Size = key(example="15 kB")
 
 
 class LatePackets(Part):
-    """Packets that are under way for longer than others, which overtake them."""
+    """Packets that are under way for longer than others, which overtake them.
 
-    packets: Annotated[tuple[Count, ...], Field(min_length=1)] = key(
-        says="Numbers of the packets, counted from 1 as they leave the queue.", example=[10, 11]
-    )
-    by: PositiveDuration = key(says="By how much longer.", example="40 ms")
-    min_bytes: SizeOrZero = key(
-        "0 B", says="Count only packets of at least this size on the wire: data, not acknowledgements.", example="500 B"
-    )
+    Attributes:
+        packets: Numbers of the packets, counted from 1 as they leave the queue.
+        by: By how much longer.
+        min_bytes: Count only packets of at least this size on the wire: data, not acknowledgements.
+    """
+
+    packets: Annotated[tuple[Count, ...], Field(min_length=1)] = key(example=[10, 11])
+    by: PositiveDuration = key(example="40 ms")
+    min_bytes: SizeOrZero = key("0 B", example="500 B")
 
 
 class Direction(Part):
@@ -191,55 +197,39 @@ class Direction(Part):
     Missing keys keep the topology's values. Asymmetric links have overrides for each direction.
 
     A serial link has `rate` (baud), `delay` and `errors`; everything else is a parameter of its topology.
+
+    Attributes:
+        rate: Rate of the serialiser.
+        overhead: Framing bytes of each packet on the wire, in addition to its IP length.
+        queue: The queue before the serialiser.
+        delay: One-way delay; only on links that go through a relay, and on serial links.
+        delay_table: A delay that changes in steps, in ascending order of time; packets are reordered only if jitter
+            asks for it.
+        jitter: Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake each
+            other.
+        duplicate: Probability that a delivered packet is delivered twice.
+        profile: What the direction does over time (docs/profiles.md).
+        policer: A policer before the queue.
+        aggregate: Packets wait in the queue and leave together, at multiples of this time, counted from the epoch. It
+            needs a rate and a drop-tail queue.
+        late: Packets that arrive later than others.
+        errors: Bit errors, drop lists and outages at the receiving end.
     """
 
-    rate: Rate | None = key(None, says="Rate of the serialiser.", example="2 Mbit/s")
-    overhead: SizeOrZero | None = key(
-        None, says="Framing bytes of each packet on the wire, in addition to its IP length.", example="4 B"
-    )
-    queue: Queue | None = key(
-        None, says="The queue before the serialiser.", example={"discipline": "red", "limit": "132.5 kB"}
-    )
-    delay: Duration | None = key(
-        None, says="One-way delay; only on links that go through a relay, and on serial links.", example="265 ms"
-    )
+    rate: Rate | None = key(None, example="2 Mbit/s")
+    overhead: SizeOrZero | None = key(None, example="4 B")
+    queue: Queue | None = key(None, example={"discipline": "red", "limit": "132.5 kB"})
+    delay: Duration | None = key(None, example="265 ms")
     delay_table: Annotated[tuple[DelayStep, ...], Field(max_length=100_000)] = key(
-        (),
-        says="A delay that changes in steps, in ascending order of time; packets are reordered only if jitter asks "
-        "for it.",
-        example=[{"at": "5 s", "delay": "300 ms"}],
+        (), example=[{"at": "5 s", "delay": "300 ms"}]
     )
-    jitter: Duration | None = key(
-        None,
-        says="Jitter: the delay of each packet is drawn, up to this much less or more, so that packets overtake "
-        "each other.",
-        example="20 ms",
-    )
-    duplicate: Probability | None = key(
-        None, says="Probability that a delivered packet is delivered twice.", example=0.01
-    )
-    profile: ProfileKeys | None = key(
-        None,
-        says="What the direction does over time (docs/profiles.md).",
-        example={"file": "profiles/pass.csv"},
-    )
-    policer: Policer | None = key(
-        None, says="A policer before the queue.", example={"rate": "10 Mbit/s", "burst": "15 kB"}
-    )
-    aggregate: PositiveDuration | None = key(
-        None,
-        says="Packets wait in the queue and leave together, at multiples of this time, counted from the epoch. It "
-        "needs a rate and a drop-tail queue.",
-        example="20 ms",
-    )
-    late: LatePackets | None = key(
-        None, says="Packets that arrive later than others.", example={"packets": [10], "by": "40 ms"}
-    )
-    errors: Errors | None = key(
-        None,
-        says="Bit errors, drop lists and outages at the receiving end.",
-        example={"model": "independent", "ber": 1e-6},
-    )
+    jitter: Duration | None = key(None, example="20 ms")
+    duplicate: Probability | None = key(None, example=0.01)
+    profile: ProfileKeys | None = key(None, example={"file": "profiles/pass.csv"})
+    policer: Policer | None = key(None, example={"rate": "10 Mbit/s", "burst": "15 kB"})
+    aggregate: PositiveDuration | None = key(None, example="20 ms")
+    late: LatePackets | None = key(None, example={"packets": [10], "by": "40 ms"})
+    errors: Errors | None = key(None, example={"model": "independent", "ber": 1e-6})
 
     def shaping(self) -> dict[str, Any]:
         """Policer, aggregate and late packets, as the plan has them."""
@@ -251,145 +241,35 @@ class Direction(Part):
         }
 
 
-class LinkStep(Part):
-    """A link changes while traffic flows."""
-
-    at: Duration = key(says="Time of the step, counted from the epoch.", example="5 s")
-    link: Name = key(says="Link.", example="hop")
-    direction: Name | None = key(None, says="Direction. Default: both.", example="forward")
-    ber: float | None = key(
-        None, says="Bit error rate from then on, with independent errors.", least=0, most=0.5, example=1e-5
-    )
-    delay: Duration | None = key(None, says="One-way delay from then on.", example="300 ms")
-    rate: Rate | None = key(None, says="Rate from then on; the direction must already have a rate.", example="1 Mbit/s")
-    state: Literal["down", "up"] | None = key(
-        None, says="down: start an outage, in which everything that arrives is lost; up: end it.", example="down"
-    )
-
-    @model_validator(mode="after")
-    def _is_one_change(self) -> Self:
-        given = self.changes
-        if len(given) != 1:
-            raise UnfitError(" and ".join(given) or "no change", f"exactly one of {', '.join(CHANGES)}")
-        return self
-
-    @property
-    def changes(self) -> list[planned.Change]:
-        """What it changes: one thing."""
-        return [name for name in CHANGES if getattr(self, name) is not None]
-
-    def plan(self, network: NetworkPlan, draw: Draw) -> planned.LinkStep:
-        """Its part of the plan."""
-        names = [one.name for link in network.links if link.name == self.link for one in link.directions]
-        directions = tuple(names) if self.direction is None else (self.direction,)
-        (change,) = self.changes
-        # The directions' errors are independent of each other.
-        seeds = tuple(draw(self.link, name) for name in directions)
-        return planned.LinkStep(
-            t_ns=self.at,
-            link=self.link,
-            directions=directions,
-            change=change,
-            value=getattr(self, change),
-            seeds=seeds if change == "ber" else None,
-        )
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit the network."""
-        keys: dict[str, str] = {"directions": "direction", "value": self.changes[0]}
-        found = self.plan(network, lambda link, direction: "").problems(network)
-        return at_keys(found, **keys)
-
-
-class RunStep(Part):
-    """A command runs in a node's shell. Its output is in the logs, its exit code in records/events.jsonl."""
-
-    at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
-    node: Name = key(says="Host or router.", example="ws1")
-    command: Annotated[str, Field(min_length=1)] = key(says="The command; sh runs it.", example="ping -c 3 10.2.0.2")
-    timeout: PositiveDuration = key(
-        "300 s", says="Time after which the command is ended, and the cell counts as incomplete.", example="60 s"
-    )
-    required: bool = key(
-        True,
-        says="Whether the cell waits for the command; programs that it leaves running end with the cell.",
-        example=False,
-    )
-    expect: int = key(
-        0,
-        says="Exit code of a required command; a cell in which it ends with another one counts as incomplete.",
-        least=0,
-        most=255,
-        example=1,
-    )
-
-    def plan(self, network: NetworkPlan, draw: Draw) -> planned.RunStep:
-        """Its part of the plan."""
-        return planned_from(planned.RunStep, self, t_ns=self.at, do="run", expect=self.expect or None)
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """What does not fit the network."""
-        return at_keys(self.plan(network, lambda link, direction: "").problems(network))
-
-
-class ServiceStep(Part):
-    """A service is stopped, or killed: it does not come back, and the cell goes on without it."""
-
-    at: Duration = key(says="Time of the step, counted from the epoch.", example="6 s")
-    service: Name = key(says="Service, by its name.", example="far")
-    signal: Literal["kill", "terminate"] = key(
-        "terminate",
-        says="terminate: ask it to end, and it may tidy up; kill: end it as a power failure does.",
-        example="kill",
-    )
-
-    def plan(self, network: NetworkPlan, draw: Draw) -> planned.ServiceStep:
-        """Its part of the plan."""
-        return planned_from(planned.ServiceStep, self, t_ns=self.at, do="service")
-
-    def problems(self, network: NetworkPlan) -> Iterator[Problem]:
-        """None: the network has no services."""
-        yield from ()
-
-
-def _happening(value: Any) -> str:
-    given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    if "service" in given:
-        return "of a service"
-    return "of a node" if given.keys() & {"node", "command"} else "of a link"
-
-
-Event = Annotated[
-    Annotated[LinkStep, Tag("of a link")]
-    | Annotated[RunStep, Tag("of a node")]
-    | Annotated[ServiceStep, Tag("of a service")],
-    Discriminator(_happening),
-]
-
-
 class Values(Part):
-    """An axis of values: each value is set at all paths."""
+    """An axis of values: each value is set at all paths.
 
-    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(
-        says="Paths at which each value is set.", example=["links.hop.*.errors.ber"]
-    )
-    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(says="The values.", example=[0, 1e-6, 1e-5])
+    Attributes:
+        set: Paths at which each value is set.
+        values: The values.
+    """
+
+    set: Annotated[tuple[str, ...], Field(min_length=1)] = key(example=["links.hop.*.errors.ber"])
+    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(example=[0, 1e-6, 1e-5])
 
 
 class Cases(Part):
-    """An axis of named cases: each sets several paths."""
+    """An axis of named cases: each sets several paths.
 
-    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(
-        says="From each label to {path: value}.", example={"bbr": {"hosts.*.preset": "bbr"}}
-    )
+    Attributes:
+        cases: From each label to {path: value}.
+    """
+
+    cases: Annotated[dict[str, dict[str, Any]], Field(min_length=1)] = key(example={"bbr": {"hosts.*.preset": "bbr"}})
 
 
 def _tag(value: Any) -> str:
     given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
-    return "cases" if "cases" in given else "values"
+    return "of cases" if "cases" in given else "of values"
 
 
-Axis = Annotated[Annotated[Values, Tag("values")] | Annotated[Cases, Tag("cases")], Discriminator(_tag)]
+# A tag is no key, so that places in messages are those of the file.
+Axis = Annotated[Annotated[Values, Tag("of values")] | Annotated[Cases, Tag("of cases")], Discriminator(_tag)]
 
 
 def axis_values(axis: Values | Cases) -> tuple[AxisValue, ...]:
@@ -403,48 +283,41 @@ def settings_at(axis: Values | Cases, value: AxisValue) -> Data:
 
 
 class Limits(Part):
-    """The limits of a cell: time after which a hanging cell is ended, and memory of its guest."""
+    """The limits of a cell: time after which a hanging cell is ended, and memory of its guest.
 
-    lab_time: Seconds = key(
-        "3600 s",
-        says="Longest lab time, in whole seconds, counted from when probes and services begin to start, before the "
-        "epoch; a cell that needs more has failed.",
-        example="3600 s",
-    )
-    wall_time: Seconds = key(
-        "600 s", says="Longest wall time, in whole seconds; a cell that needs more has failed.", example="600 s"
-    )
-    memory: Size = key("512 MiB", says="Memory of the guest, captures included.", example="512 MiB")
-    lateness: PositiveDuration | None = key(
-        None,
-        says="In engines with real time: a cell has failed if more than 1 % of its clock ticks come later than "
-        "this. Default: 5 ms.",
-        example="20 ms",
-    )
+    Attributes:
+        lab_time: Longest lab time, in whole seconds, counted from when probes and services begin to start, before the
+            epoch; a cell that needs more has failed.
+        wall_time: Longest wall time, in whole seconds; a cell that needs more has failed.
+        memory: Memory of the guest, captures included.
+        lateness: In engines with real time: a cell has failed if more than 1 % of its clock ticks come later than this.
+            Default: 5 ms.
+    """
+
+    lab_time: Seconds = key("3600 s", example="3600 s")
+    wall_time: Seconds = key("600 s", example="600 s")
+    memory: Size = key("512 MiB", example="512 MiB")
+    lateness: PositiveDuration | None = key(None, example="20 ms")
 
 
 class RouterSettings(Part):
     """A router of SCPS-NP. The queues are those of each of its interfaces: 16 levels of precedence, the highest served
     first.
+
+    Attributes:
+        queue_limit: Packets that are too many for an interface's queues.
+        queue_purge: Packets that are discarded then.
+        discard: Which ones: of the lowest precedence the oldest or the newest, or the newest of all.
+        default_precedence: Precedence of packets that name none.
+        sp: From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: nothing that it does not protect,
+            everything, or nothing that it protects. Default: accepted.
     """
 
-    queue_limit: int = key(
-        100, says="Packets that are too many for an interface's queues.", least=1, most=100_000, example=100
-    )
-    queue_purge: int = key(20, says="Packets that are discarded then.", least=1, most=100_000, example=20)
-    discard: Literal["lowest-oldest", "lowest-newest", "newest"] = key(
-        "lowest-oldest",
-        says="Which ones: of the lowest precedence the oldest or the newest, or the newest of all.",
-        example="newest",
-    )
-    default_precedence: Precedence = key(0, says="Precedence of packets that name none.", example=5)
-    sp: dict[Name, Literal["required", "accepted", "none"]] = key(
-        {},
-        says="From interfaces (`lan`, or a serial link) to what they carry of SCPS-SP: "
-        "nothing that it does not protect, everything, or nothing that it "
-        "protects. Default: accepted.",
-        example={"modem": "required"},
-    )
+    queue_limit: int = key(100, least=1, most=100_000, example=100)
+    queue_purge: int = key(20, least=1, most=100_000, example=20)
+    discard: Literal["lowest-oldest", "lowest-newest", "newest"] = key("lowest-oldest", example="newest")
+    default_precedence: Precedence = key(0, example=5)
+    sp: dict[Name, Literal["required", "accepted", "none"]] = key({}, example={"modem": "required"})
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -458,16 +331,18 @@ class RouterSettings(Part):
 class Check(Part):
     """A bound for a metric of results.csv in every cell; `scpslab run` names the cells that violate it, and exits with
     1.
+
+    Attributes:
+        metric: A column of results.csv.
+        of: The workload, if several have the metric.
+        at_least: Lower bound: a number in the column's unit, or a quantity with its unit.
+        at_most: Upper bound: a number in the column's unit, or a quantity with its unit.
     """
 
-    metric: str = key(says="A column of results.csv.", example="utilization")
-    of: Name | None = key(None, says="The workload, if several have the metric.", example="transfer")
-    at_least: float | str | None = key(
-        None, says="Lower bound: a number in the column's unit, or a quantity with its unit.", example=0.9
-    )
-    at_most: float | str | None = key(
-        None, says="Upper bound: a number in the column's unit, or a quantity with its unit.", example="30 s"
-    )
+    metric: str = key(example="utilization")
+    of: Name | None = key(None, example="transfer")
+    at_least: float | str | None = key(None, example=0.9)
+    at_most: float | str | None = key(None, example="30 s")
 
     @model_validator(mode="after")
     def _has_bound(self) -> Self:
@@ -490,24 +365,22 @@ def _reads(kind: str, text: str) -> bool:
 
 
 class Variant(Part):
-    """A named version of a scenario with fewer cells or other values, chosen as SCENARIO:VARIANT."""
+    """A named version of a scenario with fewer cells or other values, chosen as SCENARIO:VARIANT.
 
-    title: str | None = key(
-        None, says="Title. Default: that of the file, and the variant's name.", example="The same in a minute"
-    )
-    set: dict[str, Any] = key(
-        {}, says="From each path to its value, as with --set.", example={"workloads.transfer.size": "100 kB"}
-    )
-    sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key(
-        {}, says="From each axis to the values or case labels that it keeps.", example={"ber": [0, 1e-5]}
-    )
-    repeats: int | None = key(None, says="Repeats. Default: unchanged.", least=1, most=10_000, example=2)
-    evidence: bool = key(
-        False,
-        says="Whether claims may use its cells: true if the variant runs under the paper's conditions, only with "
-        "fewer cells.",
-        example=True,
-    )
+    Attributes:
+        title: Title. Default: that of the file, and the variant's name.
+        set: From each path to its value, as with --set.
+        sweep: From each axis to the values or case labels that it keeps.
+        repeats: Repeats. Default: unchanged.
+        evidence: Whether claims may use its cells: true if the variant runs under the paper's conditions, only with
+            fewer cells.
+    """
+
+    title: str | None = key(None, example="The same in a minute")
+    set: dict[str, Any] = key({}, example={"workloads.transfer.size": "100 kB"})
+    sweep: dict[str, Annotated[tuple[AxisValue, ...], Field(min_length=1)]] = key({}, example={"ber": [0, 1e-5]})
+    repeats: int | None = key(None, least=1, most=10_000, example=2)
+    evidence: bool = key(False, example=True)
 
 
 @cache
@@ -516,53 +389,69 @@ def _default_host() -> HostPart:
 
 
 class ScenarioFile(Part):
-    """An experiment: a topology, its hosts and links, workloads, probes, and a sweep."""
+    """An experiment: a topology, its hosts and links, workloads, probes, and a sweep.
 
-    kind: Literal["scenario"] = key(says="The kind of file.", example="scenario")
-    version: Version = key(says="Version of the format.", example=1)
-    title: str = key("", says="One line. Default: the file's name.", example="Corruption at 2 Mbit/s")
-    source: str = key(
-        "", says="The source of the experiment, such as a paper's figure.", example="MITRE FY97 report, Fig 4"
-    )
-    description: str = key(
-        "",
-        says="The question of the experiment, and the expected answer.",
-        example="4,000,000 bytes over the geostationary hop.",
-    )
-    topology: TopologyName = key(
-        says="A topology of the project (scpslab list topologies), or the path of a Python file of your own, "
-        "from the scenario's folder.",
-        example="./mine.py",
-    )
-    parameters: dict[str, AxisValue] = key(
-        {}, says="Parameters of the topology; the others keep their defaults.", example={"mtu": "576 B"}
-    )
-    links: dict[str, dict[str, Direction]] = key(
-        {},
-        says="From each link and direction to the overrides of the topology.",
-        example={"hop": {"forward": {"rate": "1 Mbit/s"}}},
-    )
-    routes: dict[str, dict[str, str]] | None = key(
-        None,
-        says="From each host or router to its routes, which replace those of the topology: "
-        "from a destination (a node, NODE.LINK, a prefix, default) to "
-        "the link that packets take, or to the neighbour that gets them ([paths](paths.md)).",
-        example={"home": {"server": "phone"}},
-    )
-    hosts: dict[str, Host] = key(
-        {},
-        says="From each host to its stack and settings. Default: a kernel host with the preset modern.",
-        example={"ws1": {"preset": "fy97-reno"}},
-    )
-    routers: dict[str, RouterSettings] = key(
-        {},
-        says="From each router of SCPS-NP to its settings. Default: those of the reference implementation.",
-        example={"ws5": {"queue_limit": 50}},
-    )
+    Attributes:
+        kind: The kind of file.
+        version: Version of the format.
+        title: One line. Default: the file's name.
+        source: The source of the experiment, such as a paper's figure.
+        description: The question of the experiment, and the expected answer.
+        topology: A topology of the project (scpslab list topologies), or the path of a Python file of your own, from
+            the scenario's folder.
+        parameters: Parameters of the topology; the others keep their defaults.
+        links: From each link and direction to the overrides of the topology.
+        addresses: Family of all addresses. With ipv6 each address of the topology is the last four bytes of one in
+            fd00::/96, and routes still name it as in IPv4; SCPS, gateways and serial links need ipv4.
+        routes: From each host or router to its routes, which replace those of the topology: from a destination (a node,
+            NODE.LINK, a prefix, default) to the link that packets take, or to the neighbour that gets them
+            ([paths](paths.md)).
+        routing: contacts: where profiles take links up and down, next hops to hosts follow: the routes' own path while
+            it is up, else the one with the fewest links that is ([contacts](profiles.md#routes-that-follow-contacts)).
+        hosts: From each host to its stack and settings. Default: a kernel host with the preset modern.
+        routers: From each router of SCPS-NP to its settings. Default: those of the reference implementation.
+        services: Daemons on nodes. They start before the epoch in this order, each when the one before is ready, and
+            run until the cell ends.
+        workloads: Sources of traffic; at least one, unless there are events.
+        probes: What observes.
+        packets: Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the
+            links has to explain each ([plan format](plan-format.md#the-record-of-packets)). Without, nothing else
+            changes.
+        events: What happens while the cell runs: links change, and commands run in nodes.
+        sweep: Axes; every combination of their values is a point.
+        skip: Combinations of axis values that do not run.
+        repeats: Repeats of every point, each with random streams of its own. Where nothing is drawn, the first serves
+            all.
+        seed: Root of all random streams.
+        limits: Limits of time and memory.
+        containers: Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower
+            to start).
+        packages: Packages that nodes have besides the guest image, with what they need: `NAME` or `NAME=VERSION` of
+            Debian 13, `pypi:NAME==VERSION` (wheels), `crate:NAME@VERSION` (compiled by your cargo). `scpslab pack
+            build` fetches them; so does the first run ([programs](programs.md)).
+        programs: A folder beside the scenario whose files nodes have in /opt/programs: executables (also those of its
+            folder bin) are commands, and Python finds modules there, such as those of `pip install --target`.
+        metric: The column of results.csv that tables, comparisons, points and reports show first. Default: the first
+            telling one; user_s where a gateway is in the cell.
+        checks: Bounds that the results must keep.
+        variants: Named versions with fewer cells or other values, chosen as SCENARIO:VARIANT.
+    """
+
+    kind: Literal["scenario"] = key(example="scenario")
+    version: Version = key(example=1)
+    title: str = key("", example="Corruption at 2 Mbit/s")
+    source: str = key("", example="MITRE FY97 report, Fig 4")
+    description: str = key("", example="4,000,000 bytes over the geostationary hop.")
+    topology: TopologyName = key(example="./mine.py")
+    parameters: dict[str, AxisValue] = key({}, example={"mtu": "576 B"})
+    links: dict[str, dict[str, Direction]] = key({}, example={"hop": {"forward": {"rate": "1 Mbit/s"}}})
+    addresses: Literal["ipv4", "ipv6"] = key("ipv4", example="ipv6")
+    routes: dict[str, dict[str, str]] | None = key(None, example={"home": {"server": "phone"}})
+    routing: Literal["contacts"] | None = key(None, example="contacts")
+    hosts: dict[str, Host] = key({}, example={"ws1": {"preset": "fy97-reno"}})
+    routers: dict[str, RouterSettings] = key({}, example={"ws5": {"queue_limit": 50}})
     services: tuple[AnyService, ...] = key(
         (),
-        says="Daemons on nodes. They start before the epoch in this order, each when the one before is ready, and "
-        "run until the cell ends.",
         example=[
             {
                 "kind": "command",
@@ -574,71 +463,24 @@ class ScenarioFile(Part):
         ],
     )
     workloads: tuple[Workload, ...] = key(
-        (),
-        says="Sources of traffic; at least one, unless there are events.",
-        example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}],
+        (), example=[{"kind": "bulk", "name": "transfer", "from": "ws1", "to": "ws2", "size": "4 MB"}]
     )
-    probes: tuple[Probe, ...] = key((), says="What observes.", example=[{"kind": "capture", "node": "ws2"}])
-    packets: bool = key(
-        True,
-        says="Whether the lab records every packet of every link, for `scpslab packets`, and a second model of the "
-        "links has to explain each ([plan format](plan-format.md#the-record-of-packets)). Without, nothing else "
-        "changes.",
-        example=False,
-    )
-    events: tuple[Event, ...] | None = key(
-        None,
-        says="What happens while the cell runs: links change, and commands run in nodes.",
-        example=[{"at": "5 s", "link": "hop", "ber": 1e-5}],
-    )
-    sweep: dict[Name, Axis] = key(
-        {},
-        says="Axes; every combination of their values is a point.",
-        example={"ber": {"set": ["links.hop.*.errors.ber"], "values": [0, 1e-5]}},
-    )
-    skip: tuple[dict[str, AxisValue], ...] = key(
-        (), says="Combinations of axis values that do not run.", example=[{"errors": "clustered", "ber": 0}]
-    )
-    repeats: int = key(
-        1, says="Repeats of every point, each with random streams of its own.", least=1, most=10_000, example=5
-    )
-    seed: Seed = key(1, says="Root of all random streams.", example=1997)
-    limits: Limits = key(
-        Limits(), says="Limits of time and memory.", example={"lab_time": "4000 s", "wall_time": "600 s"}
-    )
-    containers: Literal["process", "docker"] = key(
-        "process",
-        says="Kind of nodes: process trees with namespaces of their own, or Docker containers of images/ (slower to "
-        "start).",
-        example="docker",
-    )
+    probes: tuple[Probe, ...] = key((), example=[{"kind": "capture", "node": "ws2"}])
+    packets: bool = key(True, example=False)
+    events: tuple[Event, ...] | None = key(None, example=[{"at": "5 s", "link": "hop", "ber": 1e-5}])
+    sweep: dict[Name, Axis] = key({}, example={"ber": {"set": ["links.hop.*.errors.ber"], "values": [0, 1e-5]}})
+    skip: tuple[dict[str, AxisValue], ...] = key((), example=[{"errors": "clustered", "ber": 0}])
+    repeats: int = key(1, least=1, most=10_000, example=5)
+    seed: Seed = key(1, example=1997)
+    limits: Limits = key(Limits(), example={"lab_time": "4000 s", "wall_time": "600 s"})
+    containers: Literal["process", "docker"] = key("process", example="docker")
     packages: Annotated[tuple[PackageName, ...], Field(max_length=MOST_PACKAGES)] = key(
-        (),
-        says="Packages that nodes have besides the guest image, with what they need: `NAME` or `NAME=VERSION` of "
-        "Debian 13, `pypi:NAME==VERSION` (wheels), `crate:NAME@VERSION` (compiled by your cargo). "
-        "`scpslab pack build` fetches them; so does the first run ([programs](programs.md)).",
-        example=["ngtcp2-client", "ngtcp2-server"],
+        (), example=["ngtcp2-client", "ngtcp2-server"]
     )
-    programs: FolderName | None = key(
-        None,
-        says="A folder beside the scenario whose files nodes have in /opt/programs: executables (also those of its "
-        "folder bin) are commands, and Python finds modules there, such as those of `pip install --target`.",
-        example="drivers",
-    )
-    metric: str | None = key(
-        None,
-        says="The column of results.csv that tables, comparisons, points and reports show first. Default: the first "
-        "telling one; user_s where a gateway is in the cell.",
-        example="user_s",
-    )
-    checks: tuple[Check, ...] = key(
-        (), says="Bounds that the results must keep.", example=[{"metric": "utilization", "at_least": 0.5}]
-    )
-    variants: dict[Name, Variant] = key(
-        {},
-        says="Named versions with fewer cells or other values, chosen as SCENARIO:VARIANT.",
-        example={"demo": {"repeats": 2}},
-    )
+    programs: FolderName | None = key(None, example="drivers")
+    metric: str | None = key(None, example="user_s")
+    checks: tuple[Check, ...] = key((), example=[{"metric": "utilization", "at_least": 0.5}])
+    variants: dict[Name, Variant] = key({}, example={"demo": {"repeats": 2}})
 
     def host(self, name: str) -> HostPart:
         """What carries transport on a host; one that is not named is a modern kernel."""

@@ -1,7 +1,5 @@
 """Packages and programs of a scenario's: its keys `packages` and `programs`, and what of them goes into plans."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

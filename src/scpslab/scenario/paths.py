@@ -2,8 +2,6 @@
 --set name a value. Items of a list without names are counted from 1: `events.1.at`.
 """
 
-from __future__ import annotations
-
 import copy
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +11,7 @@ from typing import Any
 from scpslab.core.choices import choice
 from scpslab.core.names import node_and_link
 from scpslab.core.problems import KeyPath, UnfitError, dotted
-from scpslab.documents.places import Places
+from scpslab.documents.document import Places
 from scpslab.documents.yaml_lines import read_value
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Network
@@ -132,8 +130,7 @@ class _Stars:
             directions = [direction.name for link in links if link.name == done[1] for direction in link.directions]
             return _some(directions, str(done[1]), ("links",), [link.name for link in links])
         raise PathError(
-            f'"*" after {dotted(done) or "nothing"}',
-            "it for hosts, routers, links, directions, workloads or probes",
+            f'"*" after {dotted(done) or "nothing"}', "it for hosts, routers, links, directions, workloads or probes"
         )
 
 
@@ -168,7 +165,7 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
     if isinstance(here, dict):
         for key in stars.keys(done) if part == "*" else [part]:
             if not left:
-                here[key] = copy.deepcopy(value)
+                here[key] = _own(value)
                 changed.append((*done, key))
                 continue
             if here.get(key) is None:
@@ -194,11 +191,18 @@ def _set(here: Any, rest: tuple[str, ...], done: KeyPath, value: Any, stars: _St
     return changed
 
 
+def _own(value: Any) -> Any:
+    """A copy that other paths may change; what cases hold as tuples are lists again."""
+    if isinstance(value, dict):
+        return {key: _own(inner) for key, inner in value.items()}
+    return [_own(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
 def _added(here: list[Any], part: str, done: KeyPath, value: Data) -> KeyPath:
     """A new part of a list, of that name."""
     if value.get("name", part) != part:
         raise PathError(f'the name "{value["name"]}" at {dotted((*done, part))}', f'"{part}", or no name')
-    here.append({"name": part, **copy.deepcopy(value)})
+    here.append({"name": part, **_own(value)})
     return (*done, len(here) - 1)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from scpslab.core.kinds import Registered, Registry
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.plan import probes as planned
 from scpslab.plan.network import NetworkPlan
@@ -58,17 +60,11 @@ class Observer(Registered, Part, registry=KINDS):
         return 0
 
 
-class AtDirection(Observer):
-    """A probe of one direction of a link."""
-
-    if TYPE_CHECKING:
-        link: str
-        direction: str
-
-    @property
-    def default_name(self) -> str:
-        """Its kind and place."""
-        return f"{self.kind}-{self.link}-{self.direction}"
+def _not_gone(value: Any) -> Any:
+    """Probes of former versions, which the record of packets has made needless."""
+    if isinstance(value, dict) and (kind := value.get("kind")) in ("losses", "queue"):
+        raise UnfitError(f'a probe of kind "{kind}"', "none: the record of packets has more", "Remove it.")
+    return value
 
 
-Probe = Annotated[Observer, OneOfKinds(KINDS)]
+Probe = Annotated[Observer, OneOfKinds(KINDS), BeforeValidator(_not_gone)]

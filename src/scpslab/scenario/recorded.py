@@ -4,8 +4,6 @@ use.
 With the networks the plans can be made again anywhere without running the files, which may be a stranger's.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace

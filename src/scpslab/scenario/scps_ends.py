@@ -1,7 +1,5 @@
 """The `scps` program at an end of a transfer, as the plan has it, and the rules of transfers that may have one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -86,7 +84,7 @@ def fits_mtu(workload: Traffic, segment: Size, around: Surroundings) -> Iterator
         (NP_HEADER_BYTES if end.np_precedence is not None else 0) + (end.sp.overhead_bytes if end.sp else 0)
         for end in ends
     )
-    room = mtu - IP_TCP_HEADERS_BYTES - options - beneath
+    room = mtu - IP_TCP_HEADERS_BYTES - around.further_bytes - options - beneath
     if segment > room:
         expected = f"at most the {room} B that an MTU of {mtu} B leaves"
         yield Problem(("segment",), f'"{segment.text}"', expected, "Correct segment or the parameter mtu.")

@@ -1,11 +1,12 @@
 """Daemons of nodes, as scenarios and planning know them: a folder a kind in scpslab.kinds.
 
-Some are named by scenarios, others the lab has of its own.
+Some are named by scenarios, others the lab has of its own: SCPS-NP, of which nodes know each other and the addresses of
+`scps` programs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol
 
@@ -13,11 +14,77 @@ from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.np import SERIAL_HOP, NpEnd, NpHop, NpHost
+from scpslab.plan.paths import way
+from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.services import SERVICES, Daemon
 from scpslab.scenario.kinds import planned_from
-from scpslab.scenario.np import NpNetwork
 from scpslab.scenario.stacks import HostPart
 from scpslab.scenario.workloads import Setting, Traffic
+
+ADDRESS = "198.18.{host}.{program}"
+ROUTER_PROGRAM = 1
+# An NP address has eight bits for the host, and seven for a program of it.
+MOST_HOSTS, MOST_PROGRAMS = 255, 127
+
+
+def np_address(host: int, program: int) -> str:
+    """The NP address of a program: even, as an end system's is (scps-np §1.6)."""
+    return f"{host << 8 | program << 1:04x}"
+
+
+@dataclass(frozen=True)
+class NpNetwork:
+    """The NP nodes of a network: `numbers` of those with addresses, how many `programs` each has, and the routers."""
+
+    network: NetworkPlan
+    numbers: Mapping[str, int]
+    programs: Mapping[str, int]
+    routers: tuple[str, ...]
+
+    def hosts(self) -> tuple[NpHost, ...]:
+        """Everybody's addresses: the same table on every node."""
+        return tuple(host for _, host in self._programs())
+
+    def _programs(self) -> Iterator[tuple[str, NpHost]]:
+        """Every program's node and addresses."""
+        for name, count in self.programs.items():
+            for program in range(1, count + 1):
+                ip = ADDRESS.format(host=self.numbers[name], program=program)
+                yield name, NpHost(ip=ip, np=np_address(self.numbers[name], program))
+
+    def end(self, node: str, default_precedence: int) -> NpEnd:
+        """What a program on a host knows."""
+        hosts = self.hosts()
+        ips = {host.np: host.ip for host in hosts}
+        return NpEnd(
+            hosts=hosts,
+            next_hops=tuple(hop for hop in self.next_hops(node) if hop.via != ips[hop.to]),
+            default_precedence=default_precedence,
+            believed=tuple(self.router_ip(router) for router in self.routers),
+        )
+
+    def router_ip(self, router: str) -> str:
+        """The address of a router's program."""
+        return ADDRESS.format(host=self.numbers[router], program=ROUTER_PROGRAM)
+
+    def next_hops(self, node: str) -> tuple[NpHop, ...]:
+        """The next NP node to every program elsewhere that can be reached."""
+        elsewhere = ((name, host) for name, host in self._programs() if name != node)
+        hops = ((host.np, self._via(node, name, host.ip)) for name, host in elsewhere)
+        return tuple(NpHop(to=to, via=via) for to, via in hops if via is not None)
+
+    def _via(self, node: str, other: str, ip: str) -> str | None:
+        """The link address of the first NP node on the way to a program of `other`, which has the address `ip`."""
+        for hop in way(self.network.all_links, node, other):
+            reached = hop.direction.to
+            if isinstance(hop.link, SerialLink):
+                return SERIAL_HOP
+            if reached == other:
+                return ip
+            if reached in self.routers:
+                return self.router_ip(reached)
+        return None
 
 
 class Around(Protocol):

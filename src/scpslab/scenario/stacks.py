@@ -12,7 +12,7 @@ from pydantic import BeforeValidator
 from scpslab.core.kinds import Registered, Registry
 from scpslab.core.problems import Problem, UnfitError
 from scpslab.documents.parts import OneOfKinds, Part, key
-from scpslab.documents.quantities import Name
+from scpslab.documents.quantities import Name, PositiveMilliseconds, Size
 from scpslab.plan.np import Service, Suite, overhead_bytes
 from scpslab.plan.routes import NO_OPTIONS, RouteOptions
 from scpslab.plan.stacks import GONE, Carrier
@@ -45,22 +45,19 @@ class OwnImage:
 class SpSettings(Part):
     """SCPS-SP between a host's transport and its network layer, IPv4 or SCPS-NP. Packets that do not verify are
     dropped; none leaves in clear.
+
+    Attributes:
+        suite: Cipher and integrity check.
+        confidentiality: Encrypt the data; without it they stay readable, and integrity is still checked.
+        authentication: Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in
+            any case.
+        key_name: Name of the key. Hosts that say the same name have the same key; others drop each other's packets.
     """
 
-    suite: Suite = key("aes-256-gcm", says="Cipher and integrity check.", example="chacha20-poly1305")
-    confidentiality: bool = key(
-        True, says="Encrypt the data; without it they stay readable, and integrity is still checked.", example=False
-    )
-    authentication: bool = key(
-        True,
-        says="Carry the addresses of both ends inside, 8 bytes a packet; the integrity check covers them in any case.",
-        example=False,
-    )
-    key_name: Name = key(
-        "lab",
-        says="Name of the key. Hosts that say the same name have the same key; others drop each other's packets.",
-        example="other",
-    )
+    suite: Suite = key("aes-256-gcm", example="chacha20-poly1305")
+    confidentiality: bool = key(True, example=False)
+    authentication: bool = key(True, example=False)
+    key_name: Name = key("lab", example="other")
 
     @property
     def services(self) -> tuple[Service, ...]:
@@ -72,6 +69,24 @@ class SpSettings(Part):
     def overhead_bytes(self) -> int:
         """What it adds to a packet."""
         return overhead_bytes(self.services)
+
+
+class CarefulResume(Part):
+    """Careful Resume (RFC 9959): what an earlier connection saw of the path. A connection with congestion control sends
+    its first window, then half of this one, paced over a round trip.
+
+    Attributes:
+        window: Data that arrived in a round trip.
+        rtt: The least round-trip time, in whole milliseconds.
+    """
+
+    window: Size = key(example="750 kB")
+    rtt: PositiveMilliseconds = key(example="600 ms")
+
+    @property
+    def program(self) -> dict[str, int]:
+        """The program's settings."""
+        return {"resume_window": int(self.window), "resume_rtt_ms": self.rtt // 10**6}
 
 
 @dataclass(frozen=True)

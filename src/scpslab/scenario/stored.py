@@ -3,8 +3,6 @@
 Plans of somebody else's run are read and carried out within `of_a_run`, which opens no file of such a name.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager

@@ -73,6 +73,7 @@ class Ends:
 
 def survey(model: ScenarioFile, topology: Network) -> tuple[Surveyed, list[Problem]]:
     """The network of a scenario without what it says of links, and which of its routes do not fit."""
+    topology = topology.in_ipv6() if model.addresses == "ipv6" else topology
     memory_mib = (model.limits.memory >> 20) + (DOCKER_MEMORY_MIB if model.containers == "docker" else 0)
     wrong: list[Problem] = []
     try:

@@ -180,8 +180,7 @@ class OwnTopology:
         if not is_trusted and (whose := somebody_elses(path)):
             raise TopologyError(
                 f"{path}: found {whose}; expected a file that you or root own and nobody else may write, because a "
-                "topology is code that runs with your "
-                "rights. Read it, then repeat the command with --trust."
+                "topology is code that runs with your rights. Read it, then repeat the command with --trust."
             )
         module = _run(path, tree, self.sha256)
         self.parameters = _parameters(path, module.PARAMETERS)
@@ -256,15 +255,10 @@ def _read(path: Path) -> bytes:
     if found:
         raise TopologyError(f"{path}: found {found}; expected the file of a topology. Correct the path.")
     beside = sorted(f"./{file.name}" for file in path.parent.glob(f"*{SUFFIX}")) if path.parent.is_dir() else []
-    near = f" Did you mean {one_near}?" if (one_near := _only_near(path, beside)) else ""
+    _, near, name = one_of(f"./{path.name}", beside).partition(" Did you mean ")
     raise TopologyError(
-        f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}"
+        f"{path}: found no such file; expected a topology. Paths count from the scenario's folder.{near}{name}"
     )
-
-
-def _only_near(path: Path, beside: list[str]) -> str:
-    said = one_of(f"./{path.name}", beside)
-    return said.partition("Did you mean ")[2].removesuffix("?")
 
 
 def _parsed(path: Path, source: bytes) -> ast.Module:

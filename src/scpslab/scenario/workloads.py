@@ -1,4 +1,6 @@
-"""What generates traffic, as scenarios and planning know it: a folder a kind in scpslab.kinds."""
+"""What generates traffic, as scenarios and planning know it: a folder a kind in scpslab.kinds; some of it runs a Python
+file of the user's.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from scpslab.core.errors import ScenarioError
 from scpslab.core.kinds import Registered, Registry
 from scpslab.core.names import node_and_link
-from scpslab.core.problems import Problem
+from scpslab.core.problems import Problem, UnfitError
 from scpslab.core.seeds import stream, uniform
 from scpslab.documents.parts import OneOfKinds, Part, Spelt, key
 from scpslab.documents.quantities import Name, PositiveDuration, Quantity, Size, Start
 from scpslab.plan import workloads as planned
 from scpslab.plan.np import NpEnd
 from scpslab.plan.paths import Paths, Way
+from scpslab.plan.programs import FILE, LEAST_PACKET_BYTES
+from scpslab.plan.values import LONGEST_TEXT
 from scpslab.scenario.kinds import planned_from
 from scpslab.scenario.stacks import NodePlan
 
@@ -56,22 +61,22 @@ KINDS: Registry[type[Traffic]] = Registry("workloads", "scenario")
 class Traffic(Registered, Part, registry=KINDS):
     """What a scenario says of a workload: the keys of all of them, and what follows from a kind's own.
 
-    `is_load`: others are measured under it; a host that does nothing else has the image of generators.
+    `is_load`: others are measured under it; a host that does nothing else has the image of generators. `unmodified`:
+    what its programs are in words, if they know the kernel's TCP only.
+
+    Attributes:
+        name: Name of the workload and of its record.
+        from_: The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.
+        to: The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: its first
+            address.
     """
 
     is_load: ClassVar[bool] = False
+    unmodified: ClassVar[str] = ""
 
-    name: Name = key(says="Name of the workload and of its record.", example="transfer")
-    from_: End = key(
-        alias="from",
-        says="The host that sends, or HOST.LINK: the host with its address on that link, which answers go to.",
-        example="ws1",
-    )
-    to: End = key(
-        says="The host that receives, or HOST.LINK: its address on that link, which the packets go to. Default: "
-        "its first address.",
-        example="ws2",
-    )
+    name: Name = key(example="transfer")
+    from_: End = key(alias="from", example="ws1")
+    to: End = key(example="ws2")
     start: Start = start_key("1 s")
 
     if TYPE_CHECKING:
@@ -91,7 +96,7 @@ class Traffic(Registered, Part, registry=KINDS):
     @property
     def is_unmodified(self) -> bool:
         """Whether its programs know the kernel's TCP only: a host of stack `scps` then needs a gateway of its own."""
-        return False
+        return bool(self.unmodified)
 
     def serves(self) -> tuple[str, int] | None:
         """The host and port where it listens: the receiving host, if it has a port."""
@@ -100,7 +105,16 @@ class Traffic(Registered, Part, registry=KINDS):
 
     def problems(self, around: Surroundings) -> Iterable[Problem]:
         """What does not fit, once both hosts are known."""
-        return ()
+        if not self.is_unmodified:
+            return
+        for end in (self.sender, self.receiver):
+            if around.hosts[end].carrier.runs_scps and (why := around.hosts[end].no_gateway):
+                expected = "a host whose gateway carries unmodified programs"
+                advice = "Remove the setting from the host, or use kind bulk or fp."
+                yield Problem(("kind",), f"{self.unmodified} on {end}, which has {why}", expected, advice)
+        if around.has_np_router:
+            found = f"{self.unmodified} on a path with a router of SCPS-NP, which forwards no IP"
+            yield Problem(("to",), found, "routers of IP", "Use kind bulk or fp.")
 
     @property
     def most(self) -> int:
@@ -141,6 +155,7 @@ class Transfer(Traffic):
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """The size must fit, at the slowest hop and without a loss."""
+        yield from super().problems(around)
         need_ns = planned.ns_to_send(self.size, around.slowest_bps)
         for limit, time in (("timeout", self.timeout), ("limits.lab_time", around.lab_time)):
             if need_ns > time:
@@ -170,6 +185,8 @@ class Surroundings:
     lab_time: PositiveDuration
     has_np_router: bool
     folder: Path
+    # What the header of IP has more than in IPv4.
+    further_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -216,20 +233,6 @@ class Setting:
         return uniform(stream(self.root_seed, purpose, name, self.repeat), number)
 
 
-def gateways_fit(workload: Traffic, what: str, around: Surroundings) -> Iterator[Problem]:
-    """Each host of stack `scps` must be one that has a gateway, which carries the connections of programs that know the
-    kernel's TCP only; `what` is the workload in words.
-    """
-    for end in (workload.sender, workload.receiver):
-        if around.hosts[end].carrier.runs_scps and (why := around.hosts[end].no_gateway):
-            expected = "a host whose gateway carries unmodified programs"
-            advice = "Remove the setting from the host, or use kind bulk or fp."
-            yield Problem(("kind",), f"{what} on {end}, which has {why}", expected, advice)
-    if around.has_np_router:
-        found = f"{what} on a path with a router of SCPS-NP, which forwards no IP"
-        yield Problem(("to",), found, "routers of IP", "Use kind bulk or fp.")
-
-
 def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterator[Problem]:
     """A setting of the kernel's TCP, which on a host of stack `scps` would reach no further than the host's own
     gateway.
@@ -243,3 +246,75 @@ def kernel_setting(workload: Traffic, key: str, around: Surroundings) -> Iterato
 
 
 Workload = Annotated[Traffic, OneOfKinds(KINDS)]
+
+
+ProgramFile = Annotated[str, Spelt(f"^{FILE}$", "the name of a Python file: letters, digits, - and _, then .py")]
+
+
+class Programmed(Transfer):
+    """A transfer of datagrams that a Python file decides on.
+
+    `named_by`: the key that names the file.
+    """
+
+    named_by: ClassVar[str]
+
+    if TYPE_CHECKING:
+        packet: Size
+
+    @property
+    def program_file(self) -> str:
+        """The file, in the folder of the scenario."""
+        name: str = getattr(self, self.named_by)
+        return name
+
+    def problems(self, around: Surroundings) -> Iterator[Problem]:
+        """What does not fit."""
+        if not LEAST_PACKET_BYTES <= self.packet <= around.mtu_bytes:
+            expected = f"{LEAST_PACKET_BYTES} B to {around.mtu_bytes} B, the MTU of the path"
+            yield Problem(("packet",), f'"{self.packet.text}"', expected, "Correct the value.")
+        try:
+            _program(around.folder / self.program_file)
+        except UnfitError as error:
+            yield error.at((self.named_by,))
+        yield from super().problems(around)
+
+    def derived(self, setting: Setting) -> Mapping[str, object]:
+        """The file's text goes with the plan."""
+        return {
+            **super().derived(setting),
+            "file": self.program_file,
+            "code": read_program(setting.folder / self.program_file),
+            "from_ip": setting.source(self.from_, self.to),
+        }
+
+
+def read_program(path: Path) -> str:
+    """The text of a program; it is read and not run.
+
+    Raises:
+        ScenarioError: there is no such file, or it is no Python.
+    """
+    try:
+        return _program(path)
+    except UnfitError as error:
+        raise ScenarioError(str(error)) from error
+
+
+def _program(path: Path) -> str:
+    expected = "a Python file"
+    try:
+        # A device or a pipe would be read for ever, and a link could lead to a file that is not for others: a plan
+        # holds the text.
+        if path.is_symlink() or not path.is_file():
+            raise UnfitError(f'no ordinary file "{path.name}" beside the scenario', expected, "Correct the name.")
+        with path.open("rb") as file:
+            code = file.read(4 * LONGEST_TEXT + 1).decode()
+    except OSError as error:
+        found, advice = str(error.strerror), "Change its rights."
+        raise UnfitError(found, f"{expected} that can be read", advice, path.name) from error
+    except UnicodeDecodeError as error:
+        raise UnfitError("bytes that are not UTF-8", expected, "Save it as UTF-8.", path.name) from error
+    if len(code) > LONGEST_TEXT or "\0" in code:
+        raise UnfitError(f"more than {LONGEST_TEXT} characters, or NUL", expected, "Make it shorter.", path.name)
+    return code.replace("\r\n", "\n")

@@ -1,7 +1,5 @@
 """`python -m scpslab.setup`: builds everything that engines need and prints the time of each step."""
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Callable

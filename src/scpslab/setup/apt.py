@@ -6,8 +6,6 @@ A machine without a Debian mirror, such as one with Ubuntu, uses mmdebstrap's de
 has come from the snapshot service whose address is in SCPSLAB_SNAPSHOT.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -4,8 +4,6 @@ They are found in the user's cache folder or in the system cache, which is only 
 wheel that carries them, or built.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json
@@ -78,6 +76,16 @@ class Built:
 TOOLS = Built("tools", "guest programs", "images/guest/tools", built_by("programs"), "bin", files_of, ("gcc", "clang"))
 GUEST = Built("guest", "guest image", "images/guest", built_by("guest"), "guest.erofs", files_of, ("mkfs.erofs",))
 KERNEL = Built("kernel", "lab kernel", "images/lab-kernel", built_by("kernel"), "linux", files_of, ("gcc", "ld"))
+# Of networks with addresses of IPv6 alone: the same cell has the same bytes whether or not the kernel could do more.
+KERNEL_IPV6 = Built(
+    "kernel-ipv6",
+    "lab kernel with IPv6",
+    "images/lab-kernel-ipv6",
+    built_by("kernel", "build_with_ipv6"),
+    "linux",
+    recipes.with_lab_kernel,
+    ("gcc", "ld"),
+)
 STACK = Built("stack", "SCPS stack", "stack", built_by("stack"), "scps", recipes.stack_files, ("rustc", "gcc"))
 APPLIANCE = Built(
     "appliance",
@@ -202,17 +210,19 @@ def _folder(part: Built, cache: Path) -> Path:
     return shared.parent if shared else own
 
 
-def ensure(say: Say, with_docker: bool = False) -> Images:
+def ensure(say: Say, with_docker: bool = False, with_ipv6: bool = False) -> Images:
     """Finds every part in the cache, or builds it; `say` receives every step and its time.
 
-    `with_docker`: also the part for guests with containers.
+    `with_docker`: also the part for guests with containers; `with_ipv6`: the kernel that has it.
 
     Raises:
         CapabilityError: something is missing on this machine or a build failed; nothing half-built is left in the
             cache.
     """
     with writing() as cache:
-        products = {part.name: _have(part, cache, say) for part in (*PARTS, *([DOCKER] if with_docker else []))}
+        wanted = (*PARTS, *([DOCKER] if with_docker else []))
+        instead = {KERNEL.name: KERNEL_IPV6} if with_ipv6 else {}
+        products = {part.name: _have(instead.get(part.name, part), cache, say) for part in wanted}
         in_boot = {f"{name}.erofs": products[name] for name in ("guest", "docker") if name in products}
         boot = _boot_dir(cache, products["tools"], in_boot)
         names = ("kernel", "guest", "tools", *(["docker"] if with_docker else []))
@@ -372,9 +382,8 @@ def _have(part: Built, cache: Path, say: Say, machine: str = LAB_KERNEL_MACHINE)
     if platform.machine() != machine:
         raise CapabilityError(
             f"{part.title}: found none in {cache}, and a machine of type {platform.machine()} cannot build it; "
-            f"expected one from a machine of type {machine}. "
-            "Take them from a wheel: make images WHEEL=FILE.whl; or copy the cache folder of such a machine "
-            "(docs/platforms.md); or use --engine host as root."
+            f"expected one from a machine of type {machine}. Take them from a wheel: make images WHEEL=FILE.whl; or "
+            "copy the cache folder of such a machine (docs/platforms.md); or use --engine host as root."
         )
     return _build(part, cache, say)
 

@@ -1,7 +1,5 @@
 """One build: its folders, its log, its steps with their times, and a clear message if a tool fails."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -21,36 +19,22 @@ LAST_LINES = 6
 # How long the programs of an interrupted build may take to end.
 ENDING_S = 5
 # Messages of the tools, and the advice for each.
-HINTS = (
-    ("gelf.h", "Install the headers that the kernel's own tools need: sudo apt-get install libelf-dev."),
-    ("No space left on device", "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk."),
-    (
-        "Temporary failure resolving",
-        "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached.",
-    ),
-    ("Could not resolve", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
-    ("Could not connect", "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."),
-    (
-        "Cannot initiate the connection",
-        "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached.",
-    ),
-    ("NO_PUBKEY", "Update the Debian archive keys: sudo apt-get install debian-archive-keyring."),
-    (
-        "cannot mount because CAP_SYS_ADMIN",
-        (
-            "Build in a container that may mount (docker run --cap-add SYS_ADMIN), or share a cache folder that was "
-            "built elsewhere (docs/platforms.md)."
-        ),
-    ),
-    (
-        "newuidmap",
-        "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER.",
-    ),
-    (
-        "unshare syscall failed",
-        "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as root.",
-    ),
-)
+TO_A_MIRROR = "Connect to the network, or set SCPSLAB_MIRROR to a Debian mirror that can be reached."
+HINTS = {
+    "gelf.h": "Install the headers that the kernel's own tools need: sudo apt-get install libelf-dev.",
+    "No space left on device": "Free disk space, or set SCPSLAB_CACHE (and TMPDIR) to a folder on another disk.",
+    "Temporary failure resolving": TO_A_MIRROR,
+    "Could not resolve": TO_A_MIRROR,
+    "Could not connect": TO_A_MIRROR,
+    "Cannot initiate the connection": TO_A_MIRROR,
+    "NO_PUBKEY": "Update the Debian archive keys: sudo apt-get install debian-archive-keyring.",
+    "cannot mount because CAP_SYS_ADMIN": "Build in a container that may mount (docker run --cap-add SYS_ADMIN), or "
+    "share a cache folder that was built elsewhere (docs/platforms.md).",
+    "newuidmap": "Give this user subordinate ids: sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 "
+    "$USER.",
+    "unshare syscall failed": "Allow user namespaces: sudo sysctl kernel.unprivileged_userns_clone=1, or build once as "
+    "root.",
+}
 
 
 class Say(Protocol):
@@ -102,7 +86,7 @@ class Job:
         Raises:
             CapabilityError: the program is not installed, or it failed; the message has its last lines and what to do.
         """
-        self._done(argv, cwd, env)
+        self.output(argv, cwd=cwd, env=env)
 
     def output(self, argv: Sequence[str], *, cwd: Path | None = None, env: Mapping[str, str] | None = None) -> str:
         """Runs a command to its end, and returns what it said; its errors go to the log, too.
@@ -110,9 +94,6 @@ class Job:
         Raises:
             CapabilityError: as `run`.
         """
-        return self._done(argv, cwd, env)
-
-    def _done(self, argv: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None) -> str:
         # Some of the tools are in /sbin folders, which a user's path may lack.
         environment = {
             **os.environ,
@@ -189,6 +170,6 @@ def _interrupts_wait() -> Iterator[None]:
 
 def failure(program: str, code: int, said: str, log: Path) -> str:
     """The message about a failed program: its name, its last lines, and what to do."""
-    hint = next((advice for words, advice in HINTS if words in said), f"Read {log}.")
+    hint = next((advice for words, advice in HINTS.items() if words in said), f"Read {log}.")
     tail = " | ".join(said.strip().splitlines()[-LAST_LINES:])
     return f'{program}: found exit code {code}, last lines "{tail}"; expected 0. {hint}'

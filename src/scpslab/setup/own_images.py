@@ -2,10 +2,7 @@
 Docker of their own.
 """
 
-from __future__ import annotations
-
 import hashlib
-import os
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from scpslab.core.errors import CapabilityError
+from scpslab.core.scratch import replacing
 from scpslab.lab import docker
 from scpslab.setup.images import link_or_copy
 
@@ -69,23 +67,19 @@ def archive(image: OwnImage, cache: Path, say: Callable[[str], None]) -> Path:
         return target
     say(f"image {image.name}: packing it for guests ({image.size_bytes / 1e6:.0f} MB)")
     target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        done = subprocess.run(
-            ["docker", "image", "save", "--output", str(part), image.name], capture_output=True, text=True, check=False
-        )
-        if done.returncode:
-            raise CapabilityError(
-                f'image {image.name}: found "{done.stderr.strip()}" from docker image save; expected a file. '
-                "Free disk space, or restart Docker."
-            )
-        part.rename(target)
+        with replacing(target) as part:
+            save = ["docker", "image", "save", "--output", str(part), image.name]
+            done = subprocess.run(save, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise CapabilityError(
+                    f'image {image.name}: found "{done.stderr.strip()}" from docker image save; expected a file. '
+                    "Free disk space, or restart Docker."
+                )
     except FileNotFoundError as error:
         raise CapabilityError(
             "docker: found no such command; expected it in addition to the daemon. Install docker-cli."
         ) from error
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

@@ -4,8 +4,6 @@ A folder of packed parts has `parts.json` and, for each part, an archive (tar, x
 beside that. xz and not zstd: Python unpacks it without another library, and the guest image is a seventh smaller.
 """
 
-from __future__ import annotations
-
 import json
 import lzma
 from dataclasses import dataclass

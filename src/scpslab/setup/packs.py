@@ -6,8 +6,6 @@ wheels of PyPI are installed into a folder; crates are compiled by the user's ca
 network.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -23,6 +21,7 @@ from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.folders import whole_folder
+from scpslab.core.scratch import replace_bytes
 from scpslab.plan.packs import Pack, Wanted, wanted
 from scpslab.setup import apt
 from scpslab.setup.images import GUEST, LAB_KERNEL_MACHINE, ensure_guest, writing
@@ -83,16 +82,14 @@ def keep_programs(content: bytes) -> str:
         target = cache / FOLDER / f"{sha256}.tar"
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            part = target.with_name(f"{target.name}.{os.getpid()}.part")
-            part.write_bytes(content)
-            part.replace(target)
+            replace_bytes(target, content)
     return sha256
 
 
 def kept() -> Iterator[tuple[Sequence[str], Layer]]:
     """The packs of packages in the cache, each with the names that it was asked for by."""
     with writing() as cache:
-        for note in sorted((cache / FOLDER).glob(f"*/{VERSIONS}")):
+        for note in sorted((cache / FOLDER).glob(f"{'[0-9a-f]' * DIGITS}/{VERSIONS}")):
             said = json.loads(note.read_text())
             yield said["packages"], Layer(note.with_name(f"{PACK}.erofs"), said["versions"])
 
@@ -209,7 +206,7 @@ def _debian(asked: Iterable[Wanted], root: Path, guest: _Guest, job: Job) -> dic
     for name in NOT_SHIPPED:
         shutil.rmtree(root / name, ignore_errors=True)
     for page in sorted((root / "usr/share/doc").glob("*/*")):
-        if page.name != "copyright":
+        if page.name != "copyright" and not page.parent.is_symlink():
             _remove(page)
     # The guest has links in these places, which a folder of a layer would hide.
     for name in MERGED:

@@ -5,8 +5,6 @@ A part's bytes follow from its recipe, from the versions that it was built from,
 of the machine. A recipe that was changed since the last publication has no line: nothing can be said of it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -2,8 +2,6 @@
 something is built.
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 from collections.abc import Callable
@@ -14,7 +12,7 @@ from scpslab.core import project
 
 DOCKER_RECIPE = "images/guest-docker"
 # Folders of images/ that are not images of nodes.
-NO_NODES = ("guest", "guest-docker", "lab-kernel")
+NO_NODES = ("guest", "guest-docker", "lab-kernel", "lab-kernel-ipv6")
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -25,6 +23,11 @@ def files_of(folder: Path) -> list[Path]:
 def appliance_files(folder: Path) -> list[Path]:
     """The files of the appliance's recipe: those of its folder, and the version of the source."""
     return [*files_of(folder), appliance_source(folder)]
+
+
+def with_lab_kernel(folder: Path) -> list[Path]:
+    """The files of a recipe that adds to the lab kernel's."""
+    return [*files_of(folder), *files_of(folder.parent / "lab-kernel")]
 
 
 def appliance_source(folder: Path) -> Path:

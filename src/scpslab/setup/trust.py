@@ -3,8 +3,6 @@ change. The system cache, which users of a machine share, is only read, and comp
 part's bytes once; after that, a note in the user's own cache says which files they were.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -46,10 +44,9 @@ def check(product: Path) -> Path:
         return product
     stat = path.lstat()
     raise CapabilityError(
-        f"{path}: found it {_whose(stat)}; expected a path that only root owns and may change, because root runs "
-        f"the programs in {product.parent}. "
-        "Remove that folder, or set SCPSLAB_CACHE to a folder that only root may change; "
-        "root then builds its own programs."
+        f"{path}: found it {_whose(stat)}; expected a path that only root owns and may change, because root runs the "
+        f"programs in {product.parent}. Remove that folder, or set SCPSLAB_CACHE to a folder that only root may "
+        "change; root then builds its own programs."
     )
 
 

@@ -1,32 +1,35 @@
 """Serves the pages of a run to browsers of one person, on this machine.
 
-A page is made when it is asked for and is answered to GET alone; there is nothing to change, upload or subscribe to. So
-the standard library's server is enough. Who asks has to know the token in the address; a name of another host in Host
-or Origin is refused, which keeps out pages of others that have their name point here (DNS rebinding).
+A page is made when it is asked for; only a lab that runs takes acts, by POST. So the standard library's server is
+enough. Who asks has to know the token in the address; a name of another host in Host or Origin is refused, which keeps
+out pages of others that have their name point here (DNS rebinding). An act has to say its Origin, and to be JSON, which
+no form of another page can send.
 """
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
-import re
+import json
 import secrets
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from scpslab.core.errors import CapabilityError, ScpslabError
-from scpslab.studio.page import Page
-from scpslab.studio.run import RunPages
+from scpslab.core.strict_json import loads
+from scpslab.studio.live import Live
+from scpslab.studio.page import Page, RunPages
 
 LOCAL = "127.0.0.1"
 TOKEN_BYTES = 16
-CELL = re.compile(r"cell/(\d{1,6})")
-COMPARED = re.compile(r"compare/(\d{1,6})/(\d{1,6})")
+MOST_BYTES = 1 << 14
+NOT_OURS = "found another host's name; expected localhost or an address of this machine."
+NO_PAGE = "found no such page; expected the address that scpslab studio has printed."
 HEADERS = {
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -38,11 +41,11 @@ HEADERS = {
 
 
 class Studio(ThreadingHTTPServer):
-    """A listening server of a run's pages. `address`: what a browser opens."""
+    """A listening server of the pages of a run, or of a lab that runs. `address`: what a browser opens."""
 
     daemon_threads = True
 
-    def __init__(self, pages: RunPages, listen: str = LOCAL, port: int = 0) -> None:
+    def __init__(self, pages: RunPages | Live, listen: str = LOCAL, port: int = 0) -> None:
         self.pages, self.token = pages, secrets.token_urlsafe(TOKEN_BYTES)
         # One page at a time: they are made of the same files, and take memory.
         self.making = Lock()
@@ -51,38 +54,38 @@ class Studio(ThreadingHTTPServer):
         try:
             super().__init__((listen, port), Answer)
         except OSError as error:
-            raise CapabilityError(
-                f"{listen}, port {port}: found {error.strerror}; expected to listen there. "
-                "Choose another with --listen or --port."
-            ) from error
+            expected = "expected to listen there. Choose another with --listen or --port."
+            raise CapabilityError(f"{listen}, port {port}: found {error.strerror}; {expected}") from error
         host = f"[{listen}]" if ":" in listen else listen
         self.address = f"http://{host}:{self.server_port}/{self.token}/"
 
     def is_known(self, host: str) -> bool:
         """Whether a browser may call this machine so: localhost, an address, or the name of the machine."""
-        name = urlsplit(f"//{host}").hostname or ""
-        if name in ("localhost", socket.gethostname().lower()):
-            return True
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return False
-        return True
+        with suppress(ValueError):
+            name = urlsplit(f"//{host}").hostname or ""
+            return name in ("localhost", socket.gethostname().lower()) or bool(ipaddress.ip_address(name))
+        return False
 
     def page(self, path: str) -> Callable[[], Page] | None:
         """What makes the page of a path behind the token; None where there is none."""
-        cells = self.pages.run.cells
+        pages = self.pages
+        if isinstance(pages, Live):
+            return pages.page if path == "" else None
         if path == "":
-            if len(cells) == 1:
-                return lambda: self.pages.cells(cells, shown=(0,))
-            return lambda: self.pages.table([f"cell/{number}" for number in range(len(cells))])
-        for pattern, back in ((CELL, "../"), (COMPARED, "../../")):
-            found = pattern.fullmatch(path)
-            numbers = [int(number) for number in found.groups()] if found else []
-            if numbers and all(number < len(cells) for number in numbers):
-                chosen = [cells[number] for number in numbers]
-                return lambda: self.pages.cells(chosen, shown=range(len(chosen)), back=back)
-        return None
+            self.pages = pages.again()
+            return self.pages.first
+        kind, *chosen = map(unquote, path.split("/"))
+        if len(chosen) != {"cell": 1, "compare": 2}.get(kind) or not all(one in pages.cells for one in chosen):
+            return None
+        return lambda: pages.page(chosen, shown=range(len(chosen)), back="../" * len(chosen))
+
+    def told(self, path: str, query: str) -> Mapping[str, object] | None:
+        """What a page asks for again and again; None where there is no such thing."""
+        asked = {name: values[-1] for name, values in parse_qs(query).items()}
+        if isinstance(self.pages, Live):
+            after = int(asked.get("after", "0")) if path == "live" else 0
+            return self.pages.state(after, asked.get("version", "")) if path == "live" else None
+        return {"cells": len(self.pages.again().cells)} if path == "cells" else None
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -104,29 +107,60 @@ class Answer(BaseHTTPRequestHandler):
     server_version, sys_version = "scpslab", ""
     timeout = 60
 
+    def handle(self) -> None:
+        """Answers; that a browser has gone away is nothing to tell."""
+        with suppress(OSError):
+            super().handle()
+
     def do_GET(self) -> None:
-        """Sends a page, or says why not."""
-        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
-        is_foreign = origin is not None and urlsplit(origin).netloc != host
-        if not self.server.is_known(host) or is_foreign:
-            self._send(
-                HTTPStatus.FORBIDDEN, "found another host's name; expected localhost or an address of this machine."
-            )
-            return
-        _, token, path = [*urlsplit(self.path).path.split("/", 2), "", ""][:3]
-        make = self.server.page(path) if hmac.compare_digest(token.encode(), self.server.token.encode()) else None
-        if make is None:
-            self._send(
-                HTTPStatus.NOT_FOUND, "found no such page; expected the address that scpslab studio has printed."
-            )
+        """Sends a page, or what it asks for, or says why not."""
+        path, query = self._path(), self.path.partition("?")[2]
+        if path is None:
             return
         try:
             with self.server.making:
-                text = make().html
-        except ScpslabError as error:
+                told, make = self.server.told(path, query), self.server.page(path)
+                text = json.dumps(told) if told else make().html if make else ""
+        except (ScpslabError, OSError, ValueError) as error:
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
             return
-        self._send(HTTPStatus.OK, text, "text/html")
+        if text:
+            self._send(HTTPStatus.OK, text, "application/json" if told else "text/html")
+        else:
+            self._send(HTTPStatus.NOT_FOUND, NO_PAGE)
+
+    def do_POST(self) -> None:
+        """Does an act in a lab that runs, or says why not."""
+        path, live, length = self._path(), self.server.pages, self.headers.get("Content-Length", "")
+        if path is None:
+            return
+        if path != "live" or not isinstance(live, Live):
+            self._send(HTTPStatus.NOT_FOUND, NO_PAGE)
+            return
+        is_json = self.headers.get("Content-Type") == "application/json"
+        is_short = len(length) < 10 and length.isdecimal() and int(length) <= MOST_BYTES
+        if not (self.headers.get("Origin") and is_json and is_short):
+            self._send(HTTPStatus.FORBIDDEN, "found no act of the page's own; expected its Origin, and short JSON.")
+            return
+        try:
+            said = loads(self.rfile.read(int(length)))
+            done = live.act(said if isinstance(said, dict) else {})
+        except (ScpslabError, OSError, ValueError) as error:
+            self._send(HTTPStatus.BAD_REQUEST, str(error))
+            return
+        self._send(HTTPStatus.OK, json.dumps(done), "application/json")
+
+    def _path(self) -> str | None:
+        """The path behind the token; None where the answer is sent already."""
+        host, origin = self.headers.get("Host", ""), self.headers.get("Origin")
+        if not self.server.is_known(host) or (origin is not None and origin.partition("//")[2] != host):
+            self._send(HTTPStatus.FORBIDDEN, NOT_OURS)
+            return None
+        _, token, path = [*self.path.partition("?")[0].split("/", 2), "", ""][:3]
+        if hmac.compare_digest(token.encode(), self.server.token.encode()):
+            return path
+        self._send(HTTPStatus.NOT_FOUND, NO_PAGE)
+        return None
 
     def do_HEAD(self) -> None:
         """Sends what GET would, without the page."""

@@ -6,8 +6,6 @@ installation. Names inside an archive and its container are by Gradescope's conv
 autograder_samples, January 2025).
 """
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re
@@ -22,7 +20,7 @@ from scpslab.analysis.output import csv_text
 from scpslab.core.errors import CapabilityError, ScenarioError, UsageError, some_of
 from scpslab.core.installation import add_extra, version
 from scpslab.core.names import shown
-from scpslab.core.scratch import OWNER_S
+from scpslab.core.scratch import replacing
 from scpslab.documents.yaml_lines import written
 from scpslab.setup import cache_dir
 from scpslab.setup.images import parts_facts
@@ -72,21 +70,14 @@ def write_archive(
         ScenarioError: students without an e-mail address, or two with the same.
     """
     check_emails(students)
-    aside = out.with_name(f".{out.name}.part")
-    aside.unlink(missing_ok=True)
     # It has the markings, and the students' addresses.
-    aside.touch(OWNER_S, exist_ok=False)
-    try:
-        with zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content, mode in _members(course, term, assignment, students, wheels):
-                entry = zipfile.ZipInfo(name, DATE)
-                entry.external_attr = mode << 16
-                # Wheels are compressed already.
-                entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
-                archive.writestr(entry, content)
-        aside.replace(out)
-    finally:
-        aside.unlink(missing_ok=True)
+    with replacing(out, private=True) as aside, zipfile.ZipFile(aside, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content, mode in _members(course, term, assignment, students, wheels):
+            entry = zipfile.ZipInfo(name, DATE)
+            entry.external_attr = mode << 16
+            # Wheels are compressed already.
+            entry.compress_type = zipfile.ZIP_STORED if name.endswith(".whl") else zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
     return out.stat().st_size
 
 

@@ -1,7 +1,5 @@
 """What an autograder's container runs: `prepare` once, when it is built; `grade` for each submission."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat
@@ -20,9 +18,9 @@ from scpslab.running import RunOptions
 from scpslab.scenario import planning
 from scpslab.setup import Say
 from scpslab_course.autograder import COURSE, METADATA, RESULTS, ROOT, SOURCE, STUDENTS, SUBMISSION
-from scpslab_course.course.folder import NOBODY, Course, Student, load_course, read_roster
+from scpslab_course.course.folder import Course, Student, load_course, read_roster
 from scpslab_course.course.model import Whose, drawn
-from scpslab_course.course.variant import PRACTICE
+from scpslab_course.course.variant import NOBODY, PRACTICE
 from scpslab_course.grading import grader
 from scpslab_course.grading.formats import FORMATS, Facts
 from scpslab_course.grading.grade import Code, Concern, Grade

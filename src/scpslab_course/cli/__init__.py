@@ -1,6 +1,11 @@
-"""The commands of a course, which the program scpslab finds by name, and what several of them have; no rules."""
+"""The commands of a course, which the program scpslab finds by name, and what several of them have; no rules.
 
-from __future__ import annotations
+Options:
+    instructors: The instructors' archive, or the folder in it. Assignments with a folder instructor/ need none.
+    assignment: An assignment of the project, or the folder of another one.
+    course: The course's folder.
+    term: The term for which the variants were issued. Default: course.yaml's.
+"""
 
 import datetime as dt
 from pathlib import Path
@@ -8,21 +13,15 @@ from typing import Annotated
 
 import typer
 
+from scpslab.cli.options import texts
+
+SAID = texts(__doc__)
 Instructors = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="PATH",
-        envvar="SCPSLAB_INSTRUCTORS",
-        help="The instructors' archive, or the folder in it. Assignments with a folder instructor/ need none.",
-    ),
+    Path | None, typer.Option(metavar="PATH", envvar="SCPSLAB_INSTRUCTORS", help=SAID["instructors"])
 ]
-AnAssignment = Annotated[
-    str, typer.Argument(metavar="NAME", help="An assignment of the project, or the folder of another one.")
-]
-CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help="The course's folder.")]
-IssuedTerm = Annotated[
-    str | None, typer.Option(help="The term for which the variants were issued. Default: course.yaml's.")
-]
+AnAssignment = Annotated[str, typer.Argument(metavar="NAME", help=SAID["assignment"])]
+CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help=SAID["course"])]
+IssuedTerm = Annotated[str | None, typer.Option(help=SAID["term"])]
 
 
 def now() -> str:

@@ -1,6 +1,8 @@
-"""`scpslab assignment`: a student's work on an assignment, from its start to the file that is handed in."""
+"""`scpslab assignment`: a student's work on an assignment, from its start to the file that is handed in.
 
-from __future__ import annotations
+Options:
+    in: The folder from `start`. Default: this one, or the only one below it.
+"""
 
 import shlex
 import shutil
@@ -13,13 +15,12 @@ from rich.table import Table
 
 from scpslab import analysis as results
 from scpslab.analysis import figures
-from scpslab.cli.options import Jobs, check_out
+from scpslab.cli.options import Jobs, check_out, texts
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_table, table_console
 from scpslab.cli.terminal import printable, warn
 from scpslab.core.choices import one_of
-from scpslab.core.errors import FAILED_EXIT, UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import FAILED_EXIT, UsageError, harmless
 from scpslab.core.scratch import replace_bytes
 from scpslab.running import RunOptions
 from scpslab_course.cli import AnAssignment, now
@@ -36,12 +37,7 @@ from scpslab_course.course.workspace import Workspace, find_workspace, open_work
 from scpslab_course.grading import submission
 
 COMMAND = Path(__file__).resolve().parents[3] / "scpslab"
-In = Annotated[
-    Path | None,
-    typer.Option(
-        "--in", metavar="FOLDER", help="The folder from `start`. Default: this one, or the only one below it."
-    ),
-]
+In = Annotated[Path | None, typer.Option("--in", metavar="FOLDER", help=texts(__doc__)["in"])]
 
 
 def assignment() -> None:
@@ -66,17 +62,9 @@ def list_() -> None:
 
 def start(
     name: AnAssignment,
-    variant: Annotated[
-        Path | None,
-        typer.Option(help="Your instructor's NAME.variant.json. Default: the practice variant with public answers."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="The folder to make. Default: NAME in this folder.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help="The fingerprint of the course's key, as announced: it must be the variant's."),
-    ] = None,
+    variant: Path | None = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
+    key: str | None = None,
 ) -> None:
     """Make a folder with everything that you need for an assignment.
 
@@ -85,6 +73,11 @@ def start(
 
     Examples: scpslab assignment start first-steps · scpslab assignment start first-steps --variant
     first-steps.variant.json --out mine
+
+    Options:
+        variant: Your instructor's NAME.variant.json. Default: the practice variant with public answers.
+        out: The folder to make. Default: NAME in this folder.
+        key: The fingerprint of the course's key, as announced: it must be the variant's.
     """
     loaded = load_assignment(find(name))
     expected = "expected the file from your instructor. Correct the path"
@@ -99,11 +92,8 @@ def start(
 
 
 def predict(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="The name of the prediction.")] = "",
-    value: Annotated[
-        str,
-        typer.Argument(metavar="VALUE", help='Your prediction, also with a unit: "12 s". An interval: "10..20 s".'),
-    ] = "",
+    key: Annotated[str, typer.Argument(metavar="KEY")] = "",
+    value: Annotated[str, typer.Argument(metavar="VALUE")] = "",
     in_: In = None,
 ) -> None:
     """Write a prediction into the log, before the run; without a value, say what is to be predicted.
@@ -113,6 +103,10 @@ def predict(
 
     Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict
     transfer_s "10..20 s"
+
+    Options:
+        key: The name of the prediction.
+        value: Your prediction, also with a unit: "12 s". An interval: "10..20 s".
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions
@@ -145,18 +139,10 @@ def predict(
 
 
 def run(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[SCENARIO]...", help="Scenarios of the assignment. Default: all, in their order."),
-    ] = None,
+    scenario: Annotated[list[str] | None, typer.Argument(metavar="[SCENARIO]...")] = None,
     jobs: Jobs = None,
-    trust: Annotated[
-        bool, typer.Option("--trust", help="Run topology files (Python) that others own or may write. Read them first.")
-    ] = False,
-    unpredicted: Annotated[
-        bool,
-        typer.Option("--unpredicted", help="Run although predictions are missing. Afterwards they have no points."),
-    ] = False,
+    trust: Annotated[bool, typer.Option("--trust")] = False,
+    unpredicted: Annotated[bool, typer.Option("--unpredicted")] = False,
     in_: In = None,
 ) -> None:
     """Run the scenarios with your parameters; repeat the command to resume.
@@ -164,17 +150,19 @@ def run(
     Predictions come before: without them nothing runs.
 
     Examples: scpslab assignment run · scpslab assignment run small-window
+
+    Options:
+        scenario: Scenarios of the assignment. Default: all, in their order.
+        trust: Run topology files (Python) that others own or may write. Read them first.
+        unpredicted: Run although predictions are missing. Afterwards they have no points.
     """
     workspace = _open(in_)
     known = workspace.assignment.file.scenarios
     for name in scenario or ():
         if name not in known:
             raise UsageError(f'{workspace.assignment.name}: found no scenario "{name}"; {one_of(name, known)}')
-    missing = [
-        key
-        for key, before in workspace.unpredicted(workspace.log(), workspace.states()).items()
-        if before & set(scenario or known)
-    ]
+    left = workspace.unpredicted(workspace.log(), workspace.states())
+    missing = [key for key, before in left.items() if before & set(scenario or known)]
     if missing and not unpredicted:
         expected = "expected them before the run, because afterwards they have no points"
         said = f"found no prediction of {', '.join(missing)}; {expected}"
@@ -212,19 +200,16 @@ def check_(jobs: Jobs = None, in_: In = None) -> None:
         raise typer.Exit(FAILED_EXIT)
 
 
-def restore(
-    from_: Annotated[
-        Path | None,
-        typer.Option("--from", metavar="FOLDER", help="The assignment's folder. Default: the project's assignment."),
-    ] = None,
-    in_: In = None,
-) -> None:
+def restore(from_: Annotated[Path | None, typer.Option("--from", metavar="FOLDER")] = None, in_: In = None) -> None:
     """Bring back files that were handed out, or that a run has made, where they are missing or were changed.
 
     What stands in their place is moved to the folder set-aside. Answers, write-up, deliverables and the log stay as
     they are.
 
     Examples: scpslab assignment restore
+
+    Options:
+        from_: The assignment's folder. Default: the project's assignment.
     """
     folder = find_workspace(in_)
     handed_out = folders.original(folders.variant_of(folder), from_)
@@ -249,13 +234,8 @@ def restore(
 
 
 def submit(
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", callback=printable, help="Default: NAME-STUDENT.submission.tar.gz, in the folder."
-        ),
-    ] = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Pack runs that the grader will hold, too.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", callback=printable)] = None,
+    anyway: Annotated[bool, typer.Option("--anyway")] = False,
     in_: In = None,
 ) -> None:
     """Pack what you hand in into one file, and print its path.
@@ -265,6 +245,10 @@ def submit(
     sent anywhere: hand the file in where your course says.
 
     Examples: scpslab assignment submit · scpslab assignment submit --out mine.tar.gz
+
+    Options:
+        out: Default: NAME-STUDENT.submission.tar.gz, in the folder.
+        anyway: Pack runs that the grader will hold, too.
     """
     workspace = _open(in_)
     if workspace.variant.is_practice:

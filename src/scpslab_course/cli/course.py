@@ -1,7 +1,5 @@
 """`scpslab course`: an instructor's course: its secret, variants of students and for practice, autograders."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,20 +11,18 @@ from scpslab.cli.options import Jobs
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import table_console
 from scpslab.cli.terminal import printable, warn
-from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import ScenarioError, UsageError, harmless
 from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course import autograder
 from scpslab_course.cli import AnAssignment, CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course import folder as folders
-from scpslab_course.course import picture
+from scpslab_course.course import handout
 from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
-from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking
+from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking, opened
 from scpslab_course.course.folder import checked_term, load_course, read_roster
 from scpslab_course.course.formulas import Rows
-from scpslab_course.course.instructors import opened
 from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, planned_hidden, rows_of, run_variant
 from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
 from scpslab_course.course.variant import SECRETS_FILE, fingerprint
@@ -46,13 +42,10 @@ def course() -> None:
 
 
 def new(
-    name: Annotated[Path, typer.Argument(metavar="NAME", callback=printable, help="The folder to make.")],
-    title: Annotated[str | None, typer.Option(help="The name that students see. Default: NAME.")] = None,
-    term: Annotated[str, typer.Option(help="The term for which variants are issued first.")] = DEFAULT_TERM,
-    assignment: Annotated[
-        list[str] | None,
-        typer.Option(help="An assignment of the course; repeat the option. Also later, in course.yaml."),
-    ] = None,
+    name: Annotated[Path, typer.Argument(metavar="NAME", callback=printable)],
+    title: str | None = None,
+    term: str = DEFAULT_TERM,
+    assignment: list[str] | None = None,
 ) -> None:
     """Make a course: a folder with course.yaml and a new secret.
 
@@ -60,6 +53,12 @@ def new(
     no variant can be issued again.
 
     Examples: scpslab course new satnet --title "Satellite networks" --assignment first-steps
+
+    Options:
+        name: The folder to make.
+        title: The name that students see. Default: NAME.
+        term: The term for which variants are issued first.
+        assignment: An assignment of the course; repeat the option. Also later, in course.yaml.
     """
     asked = list(dict.fromkeys(assignment or ()))
     for one in asked:
@@ -72,20 +71,11 @@ def new(
 
 
 def issue(
-    roster: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="CSV with the column student (an id), and if you like name, email, group."),
-    ],
+    roster: Annotated[Path, typer.Option(metavar="FILE")],
     course: CourseFolder = Path(),
-    term: Annotated[
-        str | None, typer.Option(help="Another term than course.yaml's, for a trial: `grade` needs it, too.")
-    ] = None,
-    assignment: Annotated[
-        list[str] | None, typer.Option(help="Only this assignment; repeat the option. Default: all of course.yaml.")
-    ] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace variants that are there with other content.")
-    ] = False,
+    term: str | None = None,
+    assignment: list[str] | None = None,
+    replace: Annotated[bool, typer.Option("--replace")] = False,
     instructors: Instructors = None,
     jobs: Jobs = None,
 ) -> None:
@@ -97,6 +87,12 @@ def issue(
     addresses and files for a mail merge.
 
     Examples: scpslab course issue --course satnet --roster roster.csv
+
+    Options:
+        roster: CSV with the column student (an id), and if you like name, email, group.
+        term: Another term than course.yaml's, for a trial: `grade` needs it, too.
+        assignment: Only this assignment; repeat the option. Default: all of course.yaml.
+        replace: Replace variants that are there with other content.
     """
     found = load_course(course)
     secret = found.secret()
@@ -121,9 +117,7 @@ def issue(
 
 def practice(
     name: AnAssignment,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; fail if practice.json is not what the assignment gives.")
-    ] = False,
+    check: Annotated[bool, typer.Option("--check")] = False,
     instructors: Instructors = None,
     jobs: Jobs = None,
 ) -> None:
@@ -133,6 +127,9 @@ def practice(
     all points for numbers, words and trials; otherwise nothing is written.
 
     Examples: scpslab course practice first-steps --check · scpslab course practice ./my-assignment
+
+    Options:
+        check: Write nothing; fail if practice.json is not what the assignment gives.
     """
     loaded = load_assignment(find(name))
     reference = _Reference(jobs)
@@ -158,9 +155,7 @@ def practice(
     typer.echo(harmless(str(path)))
 
 
-def draw(
-    name: AnAssignment,
-) -> None:
+def draw(name: AnAssignment) -> None:
     """Draw the network of an assignment's first scenario: network.svg in its folder, for the handout.
 
     What a variant draws is called by its name, such as "your rate".
@@ -168,8 +163,8 @@ def draw(
     Examples: scpslab course draw first-steps · scpslab course draw ./my-assignment
     """
     loaded = load_assignment(find(name))
-    path = loaded.folder / picture.FILE
-    replace_text(path, picture.picture(loaded))
+    path = loaded.folder / handout.DRAWING
+    replace_text(path, handout.picture(loaded))
     typer.echo(harmless(str(path)))
 
 
@@ -194,14 +189,16 @@ class _Reference:
 
 
 def publish(
-    target: Annotated[Path, typer.Argument(metavar="FOLDER", callback=printable, help="The folder to make.")],
-    course: CourseFolder = Path(),
+    target: Annotated[Path, typer.Argument(metavar="FOLDER", callback=printable)], course: CourseFolder = Path()
 ) -> None:
     """Make the folder that students get: handouts, scenarios and practice variants of the course's assignments.
 
     It has nothing of the instructor's, and no variants: give these to each student.
 
     Examples: scpslab course publish for-students --course satnet
+
+    Options:
+        target: The folder to make.
     """
     files = folders.plan_publication(load_course(course))
     write_new(files, target, "Choose another name.")
@@ -210,23 +207,14 @@ def publish(
 
 
 def gradescope(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="An assignment of the course.")],
-    out: Annotated[Path, typer.Option(metavar="FILE.zip", callback=printable, help="The archive to write.")],
-    wheel: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help='The wheel from which you have installed, or that "make wheel" makes.'),
-    ],
-    roster: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="The roster with e-mail addresses, by which Gradescope knows students."),
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+    out: Annotated[Path, typer.Option(metavar="FILE.zip", callback=printable)],
+    wheel: Annotated[Path, typer.Option(metavar="FILE")],
+    roster: Annotated[Path, typer.Option(metavar="FILE")],
     course: CourseFolder = Path(),
     term: IssuedTerm = None,
     instructors: Instructors = None,
-    python: Annotated[
-        list[str] | None,
-        typer.Option(metavar="VERSION", help="A Python of the container; repeat the option. Default: 3.11."),
-    ] = None,
+    python: Annotated[list[str] | None, typer.Option(metavar="VERSION")] = None,
 ) -> None:
     """Write an autograder for Gradescope: upload the file as the assignment's autograder.
 
@@ -236,6 +224,13 @@ def gradescope(
 
     Examples: scpslab course gradescope first-steps --course satnet --roster roster.csv --wheel scpslab.whl --out
     first-steps.zip
+
+    Options:
+        name: An assignment of the course.
+        out: The archive to write.
+        wheel: The wheel from which you have installed, or that "make wheel" makes.
+        roster: The roster with e-mail addresses, by which Gradescope knows students.
+        python: A Python of the container; repeat the option. Default: 3.11.
     """
     loaded = load_course(course)
     wanted = checked_term(term or loaded.file.term)

@@ -1,7 +1,5 @@
 """`scpslab grade`: grades submissions by running them again."""
 
-from __future__ import annotations
-
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,14 +9,14 @@ import typer
 
 from scpslab.cli.options import Jobs, check_out, choice
 from scpslab.cli.terminal import printable, warn
-from scpslab.core.errors import FAILED_EXIT, UsageError
-from scpslab.core.harmless import harmless
+from scpslab.core.errors import FAILED_EXIT, UsageError, harmless, some_of
+from scpslab.core.names import shown
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
 from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
 from scpslab_course.course import folder as folders
-from scpslab_course.course.instructors import opened
+from scpslab_course.course.assignment import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
@@ -31,63 +29,30 @@ OTHER_FOLDER = "Choose another name."
 HELP = "; ".join(f"{name}: {kind.says}" for name, kind in FORMATS.items()) + "."
 
 
-def _written(metavar: str, says: str) -> Any:
+def _written(metavar: str) -> Any:
     """The option of a file or folder that the command writes."""
-    return typer.Option(metavar=metavar, callback=printable, help=says)
+    return typer.Option(metavar=metavar, callback=printable)
 
 
 def grade(
-    submission: Annotated[
-        list[Path],
-        typer.Argument(metavar="SUBMISSION...", help='Files that "scpslab assignment submit" wrote, or folders.'),
-    ],
+    submission: Annotated[list[Path], typer.Argument(metavar="SUBMISSION...")],
     course: CourseFolder = Path(),
     term: IssuedTerm = None,
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
-    out: Annotated[
-        Path | None, _written("PATH", "The file to write; with several submissions, a folder for formats of one each.")
-    ] = None,
-    student: Annotated[
-        str | None, typer.Option(metavar="ID", help="The student's id on your platform. For one submission.")
-    ] = None,
-    submitters: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The same for many: CSV with the columns file, student.")
-    ] = None,
+    out: Annotated[Path | None, _written("PATH")] = None,
+    student: Annotated[str | None, typer.Option(metavar="ID")] = None,
+    submitters: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
     from_: Annotated[str | None, choice("--from", folders.PLATFORMS, FROM)] = None,
-    roster: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The roster, for names and addresses in formats that have them.")
-    ] = None,
-    review: Annotated[
-        Path | None,
-        _written("FOLDER", "Write a page for each submission and one for the class, for the person who marks."),
-    ] = None,
-    feedback: Annotated[
-        Path | None,
-        _written("FOLDER", "Write a page for each student with a grade: in Moodle's own folders with --from moodle."),
-    ] = None,
-    texts: Annotated[
-        Path | None,
-        _written("FOLDER", "Make a folder with the texts and programs of each submission, for JPlag, Dolos or MOSS."),
-    ] = None,
-    leaderboard: Annotated[
-        Path | None,
-        _written(
-            "FILE.html", "Write a page for the class: points of hidden trials, by pseudonym. It needs the secret."
-        ),
-    ] = None,
-    marks: Annotated[
-        Path | None,
-        _written("FILE", "Points that a person gives: the command adds a line for each open item, and reads them."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="NUMBER", help="Cells to choose and run again. Default: marking.yaml's regrade."),
-    ] = None,
+    roster: Annotated[Path | None, typer.Option(metavar="FILE")] = None,
+    review: Annotated[Path | None, _written("FOLDER")] = None,
+    feedback: Annotated[Path | None, _written("FOLDER")] = None,
+    texts: Annotated[Path | None, _written("FOLDER")] = None,
+    leaderboard: Annotated[Path | None, _written("FILE.html")] = None,
+    marks: Annotated[Path | None, _written("FILE")] = None,
+    sample: Annotated[int | None, typer.Option(min=0, metavar="NUMBER")] = None,
     instructors: Instructors = None,
     jobs: Jobs = None,
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Run every cell again, even if this machine has run it before.")
-    ] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache")] = False,
 ) -> None:
     """Grade submissions by running them again.
 
@@ -100,9 +65,23 @@ def grade(
 
     Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
     --course satnet --format moodle --out grades.csv --marks marks.csv
+
+    Options:
+        submission: Files that "scpslab assignment submit" wrote, or folders.
+        student: The student's id on your platform. For one submission.
+        submitters: The same for many: CSV with the columns file, student.
+        roster: The roster, for names and addresses in formats that have them.
+        sample: Cells to choose and run again. Default: marking.yaml's regrade.
+        no_cache: Run every cell again, even if this machine has run it before.
+        out: The file to write; with several submissions, a folder for formats of one each.
+        review: Write a page for each submission and one for the class, for the person who marks.
+        feedback: Write a page for each student with a grade: in Moodle's own folders with --from moodle.
+        texts: Make a folder with the texts and programs of each submission, for JPlag, Dolos or MOSS.
+        leaderboard: Write a page for the class: points of hidden trials, by pseudonym. It needs the secret.
+        marks: Points that a person gives: the command adds a line for each open item, and reads them.
     """
     # Platforms pack all submissions into folders.
-    submission = [one for path in submission for one in sorted(path.rglob("*.tar.gz")) or [path]]
+    submission = [one for path in submission for one in packed(path)]
     loaded = folders.load_course(course)
     known = {one.id: one for one in folders.read_roster(roster)} if roster is not None else {}
     by, times = _submitters(submission, student, submitters, (from_, list(known.values())))
@@ -114,8 +93,7 @@ def grade(
         raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
     _check_folders(review, texts)
     target = None if out is None else _Target(out, is_folder=is_folder)
-    wanted = term or loaded.file.term
-    facts = Facts(loaded.file.title, wanted, known, loaded.issued(wanted))
+    facts = Facts(loaded.file.title, term or loaded.file.term, known, loaded.issued(term or loaded.file.term))
     so_far: list[Grade] = []
 
     def told(one: Grade) -> None:
@@ -128,7 +106,9 @@ def grade(
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
-        settings = grader.Settings(folders.load_course(course, parts), facts.term, secret, options, by, sample, times)
+        settings = grader.Settings(
+            folders.load_course(course, parts), facts.term, secret, options, by, sample, times, review
+        )
         grades = grader.grade(submission, settings, [_note], told)
     if given is not None:
         grades = [given.applied(one) for one in grades]
@@ -151,6 +131,16 @@ def grade(
         typer.echo(harmless(str(texts)), err=True)
     if any(one.status is not Status.GRADED for one in grades) or (given is not None and given.problems):
         raise typer.Exit(FAILED_EXIT)
+
+
+def packed(path: Path) -> list[Path]:
+    """A file, or all packed ones of a folder: platforms put numbers into names (submission.tar-1.gz)."""
+    inside = sorted(one for one in path.rglob("[!.]*") if one.is_file() and one.suffix != ".html")
+    found = [one for one in inside if one.suffix == ".gz"]
+    if others := [shown(one.name) for one in inside if one not in found]:
+        expected = "expected what assignment submit has written. They are not graded."
+        warn(f"{path}: found {len(others)} files that are not packed ({some_of(others)}); {expected}")
+    return found or [path]
 
 
 def _check_folders(review: Path | None, texts: Path | None) -> None:
@@ -208,8 +198,7 @@ def _say_waiting(grades: list[Grade], given: Marks | None) -> None:
         warn(f"{student}, {name}: found {' and '.join(map(str, paths))}; {expected}.")
     if given is None:
         if waiting := sum(one.status is Status.GRADED and not one.is_final for one in grades):
-            said = f"{waiting} of {len(grades)} have no final grade yet"
-            typer.echo(f"{said}: a person gives points for texts, with --marks marks.csv", err=True)
+            typer.echo(f"wait for a person's points: {waiting}; give them with --marks marks.csv", err=True)
         return
     for number, said in given.problems.items():
         warn(f"{given.path}:{number}: {said}. It does not count: correct the line.")

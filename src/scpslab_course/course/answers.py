@@ -4,8 +4,6 @@ What is right for one variant, how much of an answer or prediction is right, and
 Formulas of marking.yaml are evaluated to plain numbers and words.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -22,10 +20,10 @@ from scpslab.core.choices import one_of
 from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.names import shown
-from scpslab.core.problems import Problem
-from scpslab.documents import Form, KeyPath, Places
+from scpslab.core.problems import KeyPath, Problem
+from scpslab.documents.document import Places
 from scpslab.documents.quantities import AxisValue
-from scpslab.documents.yaml_lines import read_content
+from scpslab.documents.yaml_lines import Form, read_content
 from scpslab.plan import schema
 from scpslab.plan.schema import Kinds, Part, PlanError, Range, Scalar
 from scpslab.plan.values import Label, PlainText
@@ -233,7 +231,8 @@ def is_blank(given: object) -> bool:
 def complaint(asked: Answer, given: object) -> str:
     """What is wrong with the form of one answer; "" for nothing."""
     if is_blank(given):
-        return "found no answer; expected one. Write it behind the colon."
+        where = "below its name, indented by two spaces" if asked.kind == "text" else "behind the colon"
+        return f"found no answer; expected one. Write it {where}."
     try:
         read = read_given(asked, given)
     except GivenError as error:
@@ -575,11 +574,12 @@ def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | s
         read = read_given(asked, given)
     except GivenError as error:
         return Score(0, f"{error}.", is_readable=False)
+    was = f"it was {truth if isinstance(truth, str) else f'{truth:.4g}'} {getattr(asked, 'unit', None) or ''}".rstrip()
     if isinstance(scoring, model.Interval) and isinstance(read, tuple) and not isinstance(truth, str):
-        return Score(interval_share(*read, truth, scoring.factor), f"it was {truth:.4g}")
+        return Score(interval_share(*read, truth, scoring.factor), was)
     if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(read, float) and not isinstance(truth, str):
-        return Score(_by_distance(scoring, read, truth), f"it was {truth:.4g}")
-    return Score(float(read == truth), f"it was {truth}")
+        return Score(_by_distance(scoring, read, truth), was)
+    return Score(float(read == truth), was)
 
 
 def interval_share(low: float, high: float, truth: float, factor: float) -> float:

@@ -1,26 +1,30 @@
 """Finds assignments and loads their two files, with the conditions between the parts of these files."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from scpslab.core.archive import ArchiveLimits, unpack_members
 from scpslab.core.choices import choice, one_of
-from scpslab.core.errors import ScenarioError
-from scpslab.core.names import is_name
-from scpslab.core.problems import Problem
+from scpslab.core.contents import content_of
+from scpslab.core.errors import MemberError, ScenarioError, ScpslabError, UsageError
+from scpslab.core.installation import version
+from scpslab.core.names import is_name, shown
+from scpslab.core.problems import KeyPath, Problem
 from scpslab.core.project import ROOT
-from scpslab.documents import Form, KeyPath, Places, load, read
+from scpslab.core.scratch import scratch
+from scpslab.documents.document import Places, load, read
 from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import Form
 from scpslab.plan.programs import is_program_name
 from scpslab.scenario.load import Scenario
 from scpslab.scenario.load import load as load_scenario
 from scpslab.scenario.model import FORM as SCENARIO_FORM
-from scpslab.scenario.programs import read_program
+from scpslab.scenario.workloads import read_program
 from scpslab_course.course import model
 from scpslab_course.course.formulas import OF_RESULTS, FormulaError, parse
 from scpslab_course.course.formulas import Formula as ReadFormula
@@ -306,11 +310,8 @@ class Assignment:
         `variant`. Comments do not count.
         """
         data = {name: read(self.scenario(name), SCENARIO_FORM).data for name in self.file.scenarios}
-        programs = {
-            file: read_program(self.folder / file)
-            for name in self.file.scenarios
-            for file in programs_of(self.scenario(name))
-        }
+        files = (file for name in self.file.scenarios for file in programs_of(self.scenario(name)))
+        programs = {file: read_program(self.folder / file) for file in files}
         drawn = {
             name: parameter.model_dump(mode="json", by_alias=True, exclude={"says"})
             for name, parameter in self.file.variant.items()
@@ -377,7 +378,7 @@ def load_assignment(folder: Path, name: str | None = None) -> Assignment:
 
 def load_marking(assignment: Assignment, instructors: Path | None = None) -> Marking:
     """The instructor's part: the one beside the students' part, as clones and instructors' own assignments have it, or
-    that of the assignment's name in a folder of such parts (course/instructors.py).
+    that of the assignment's name in a folder of such parts (`opened`).
 
     Raises:
         ScenarioError: there is none, or all errors of it, one line each.
@@ -396,3 +397,49 @@ def load_marking(assignment: Assignment, instructors: Path | None = None) -> Mar
     if wrong:
         raise places.error(wrong)
     return Marking(folder, file, places, formulas)
+
+
+NAME, VERSION_FILE = "scpslab-instructors", "VERSION"
+LIMITS = ArchiveLimits(members=2_000, bytes=64 << 20)
+LONGEST_VERSION = 100
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[Path | None]:
+    """The folder that has a folder for each assignment: what an archive holds, unpacked until the block ends, or `path`
+    itself, if somebody has unpacked it.
+
+    Raises:
+        UsageError: there are no parts at `path`, or those of another version.
+    """
+    if path is None:
+        yield None
+        return
+    with scratch() as aside:
+        folder = path if path.is_dir() else _unpacked(path, aside / NAME)
+        _check_version(path, folder / VERSION_FILE)
+        yield folder
+
+
+def _unpacked(path: Path, target: Path) -> Path:
+    try:
+        with path.open("rb") as packed:
+            unpack_members(packed, target, LIMITS)
+    except (MemberError, OSError) as error:
+        raise _refused(path, getattr(error, "strerror", None) or str(error)) from error
+    return next(target.iterdir(), target)
+
+
+def _check_version(path: Path, file: Path) -> None:
+    try:
+        found = content_of(file, LONGEST_VERSION).decode("utf-8").strip()
+    except (OSError, ValueError, ScpslabError) as error:
+        raise _refused(path, f"found no {VERSION_FILE}") from error
+    if found != version():
+        expected = f"expected {version()}. Take the archive of the same release."
+        raise UsageError(f"{path}: found the instructors' parts of version {shown(found)}; {expected}")
+
+
+def _refused(path: Path, found: str) -> UsageError:
+    said = found if found.startswith("found") else f"found {found}"
+    return UsageError(f"{path}: {said}; expected {NAME}-{version()}.tar.gz, or the folder in it. Correct the path.")

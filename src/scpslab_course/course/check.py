@@ -3,8 +3,6 @@
 In a practice folder the answers are public, and are compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

@@ -5,8 +5,6 @@ CSV files of instructors are read strictly: students of a course, and who handed
 Variants are made as values first, then written. They depend on nothing but the secret, the names and the assignment.
 """
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import datetime as dt
@@ -27,12 +25,12 @@ from scpslab.core.choices import one_of
 from scpslab.core.contents import content_of
 from scpslab.core.errors import ScenarioError, UsageError
 from scpslab.core.names import EXPECTED, LONGEST, is_name, shown
-from scpslab.core.problems import Problem, UnfitError
+from scpslab.core.problems import KeyPath, Problem, UnfitError
 from scpslab.core.scratch import private_folder, replace_text
-from scpslab.documents import Form, KeyPath, Places, load, validated
+from scpslab.documents.document import Places, load, validated
 from scpslab.documents.parts import Part, Spelt, Version, key, one_line
 from scpslab.documents.quantities import AxisValue, Name
-from scpslab.documents.yaml_lines import text_of, written
+from scpslab.documents.yaml_lines import Form, text_of, written
 from scpslab_course.course import handout
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Evaluation, delimiter_of
@@ -40,7 +38,7 @@ from scpslab_course.course.assignment import FOLDER as ASSIGNMENTS
 from scpslab_course.course.assignment import Assignment, Marking, find, load_assignment, load_marking
 from scpslab_course.course.formulas import Rows as ResultRows
 from scpslab_course.course.model import DifficultyBand, Whose
-from scpslab_course.course.variant import PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
+from scpslab_course.course.variant import NOBODY, PRACTICE, SECRETS_FILE, Secret, Variant, VariantError, fingerprint
 from scpslab_course.course.workspace import handed_out
 
 COLUMNS = ("student", "name", "email", "group")
@@ -53,7 +51,6 @@ TERM = Spelt(
     r"^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$", "a letter or digit, then letters, digits, - and _, 40 at most, such as 2026w"
 )
 KEY = Spelt(r"^[0-9a-f]{64}$", "64 hexadecimal digits, as `course new` has written them")
-NOBODY = "practice"
 PAGE_FILE = "README.md"
 PAGE = """# {title}
 
@@ -263,25 +260,25 @@ def moment_of(text: object) -> dt.datetime:
 
 
 class CourseFile(Part):
-    """The top level of course.yaml."""
+    """The top level of course.yaml.
+
+    Attributes:
+        title: The name of the course, which students see.
+        public_key: The public key that `course new` has made from the secret.
+        term: The term for which variants are issued; another term gives everybody other ones.
+        due: When each assignment is due; `grade` counts late days with the column submitted_at of --submitters.
+        assignments: Names of assignments: of this folder's `assignments/`, or of the project.
+    """
 
     kind: Literal["course"]
     version: Version
-    title: Annotated[str, one_line(1, LONGEST_FIELD)] = key(
-        says="The name of the course, which students see.", example="Satellite networks"
-    )
-    public_key: Annotated[str, KEY] = key(says="The public key that `course new` has made from the secret.")
-    term: Annotated[str, TERM] = key(
-        says="The term for which variants are issued; another term gives everybody other ones.", example="2026w"
-    )
+    title: Annotated[str, one_line(1, LONGEST_FIELD)] = key(example="Satellite networks")
+    public_key: Annotated[str, KEY]
+    term: Annotated[str, TERM] = key(example="2026w")
     due: dict[Name, Annotated[dt.datetime, BeforeValidator(moment_of)]] = key(
-        {},
-        says="When each assignment is due; `grade` counts late days with the column submitted_at of --submitters.",
-        example={"first-steps": "2026-12-01T12:00+01:00"},
+        {}, example={"first-steps": "2026-12-01T12:00+01:00"}
     )
-    assignments: Names = key(
-        says="Names of assignments: of this folder's `assignments/`, or of the project.", example=["first-steps"]
-    )
+    assignments: Names = key(example=["first-steps"])
 
 
 @dataclass(frozen=True)

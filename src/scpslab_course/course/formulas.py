@@ -10,8 +10,6 @@ to cost time or memory. Parameters are in base units. Functions of results name 
 and the cells by `axis=value`. Only completed cells count.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -35,9 +35,8 @@ OWN_FILE = r"^[A-Za-z0-9_][A-Za-z0-9._-]{0,79}$"
 FileName = Annotated[str, Spelt(OWN_FILE, "a file's name: a letter, digit or _, then also . and -, 80 at most")]
 Targets = tuple[str, ...]
 SETS = (
-    "The values of the scenarios that it sets: paths as `--set` has them. "
-    "`transfer:seed` sets it in scenario transfer alone. "
-    "A parameter without one is for questions."
+    "The values of the scenarios that it sets: paths as `--set` has them. `transfer:seed` sets it in scenario transfer "
+    "alone. A parameter without one is for questions."
 )
 SAYS = "What it is, for the student's list of parameters."
 WORDS = "The words, each with its meaning."
@@ -67,12 +66,14 @@ class DrawError(UnfitError):
 
 
 class Choice(Part):
-    """A value drawn from a list."""
+    """A value drawn from a list.
+
+    Attributes:
+        values: The values, all of one kind.
+    """
 
     kind: Literal["choice"]
-    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(
-        says="The values, all of one kind.", example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"]
-    )
+    values: Annotated[tuple[AxisValue, ...], Field(min_length=1)] = key(example=["1 Mbit/s", "2 Mbit/s", "4 Mbit/s"])
     set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
     says: str = key("", says=SAYS, example="Rate of the data path.")
 
@@ -82,12 +83,18 @@ class Choice(Part):
 
 
 class Range(Part):
-    """A value drawn from evenly spaced ones: from, from + step, … up to `to`."""
+    """A value drawn from evenly spaced ones: from, from + step, … up to `to`.
+
+    Attributes:
+        from_: The first value, with its unit if it has one.
+        to: No value is above this one.
+        step: The distance of two values.
+    """
 
     kind: Literal["range"]
-    from_: int | float | str = key(says="The first value, with its unit if it has one.", example="150 ms", alias="from")
-    to: int | float | str = key(says="No value is above this one.", example="350 ms")
-    step: int | float | str = key(says="The distance of two values.", example="5 ms")
+    from_: int | float | str = key(example="150 ms", alias="from")
+    to: int | float | str = key(example="350 ms")
+    step: int | float | str = key(example="5 ms")
     set: Targets = key((), says=SETS, example=SETS_EXAMPLE)
     says: str = key("", says=SAYS, example="One-way delay.")
 
@@ -127,12 +134,18 @@ class Seed(Part):
 
 
 class Formula(Part):
-    """A value computed from the parameters above it, so that variants are of the same difficulty."""
+    """A value computed from the parameters above it, so that variants are of the same difficulty.
+
+    Attributes:
+        value: The formula; parameters are in bit/s, s and bytes.
+        unit: The unit of the number that the formula gives.
+        step: The number is rounded to a multiple of this.
+    """
 
     kind: Literal["formula"]
-    value: Text = key(says="The formula; parameters are in bit/s, s and bytes.", example="rate * 2 * delay / 8")
-    unit: Literal["bit/s", "s", "B", ""] = key("", says="The unit of the number that the formula gives.", example="B")
-    step: Annotated[float, Field(gt=0)] = key(1, says="The number is rounded to a multiple of this.", example=1500)
+    value: Text = key(example="rate * 2 * delay / 8")
+    unit: Literal["bit/s", "s", "B", ""] = key("", example="B")
+    step: Annotated[float, Field(gt=0)] = key(1, example=1500)
     set: Targets = key(says=SETS, example=["links.hop.forward.queue.limit"])
     says: str = key("", says=SAYS, example="The buffer: one bandwidth-delay product.")
 
@@ -203,34 +216,49 @@ Bounds = Annotated[tuple[float, float], PAIR, AfterValidator(_upward)]
 
 
 class NumberPrediction(Part):
-    """A number that the student expects."""
+    """A number that the student expects.
+
+    Attributes:
+        question: What is to be predicted.
+        points: Points for a good prediction that was made in time.
+    """
 
     kind: Literal["number"]
-    question: Text = key(says="What is to be predicted.", example="How long will the transfer take?")
+    question: Text = key(example="How long will the transfer take?")
     unit: str = key("", says=UNIT, example="s")
     within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[1, 3600])
-    points: Points = key(1, says="Points for a good prediction that was made in time.", example=1)
+    points: Points = key(1, example=1)
     before: Before = ()
 
 
 class IntervalPrediction(Part):
-    """An interval, LOW..HIGH, in which the student is 90 % sure to find the number."""
+    """An interval, LOW..HIGH, in which the student is 90 % sure to find the number.
+
+    Attributes:
+        question: What is to be predicted.
+        points: Points for an interval that was given in time.
+    """
 
     kind: Literal["interval"]
-    question: Text = key(says="What is to be predicted.", example="Between which bounds will the goodput be?")
+    question: Text = key(example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
     within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[50, 100000])
-    points: Points = key(1, says="Points for an interval that was given in time.", example=1)
+    points: Points = key(1, example=1)
     before: Before = ()
 
 
 class ChoicePrediction(Part):
-    """One of several words."""
+    """One of several words.
+
+    Attributes:
+        question: What is to be predicted.
+        points: Points for the right word in time.
+    """
 
     kind: Literal["choice"]
-    question: Text = key(says="What is to be predicted.", example="Which congestion control will be fastest?")
+    question: Text = key(example="Which congestion control will be fastest?")
     choices: Words = key(says=WORDS, example={"cubic": "CUBIC", "bbr": "BBR"})
-    points: Points = key(1, says="Points for the right word in time.", example=1)
+    points: Points = key(1, example=1)
     before: Before = ()
 
 
@@ -238,35 +266,48 @@ Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction,
 
 
 class NumberAnswer(Part):
-    """A number, compared with what the student's own variant gives."""
+    """A number, compared with what the student's own variant gives.
+
+    Attributes:
+        question: The question.
+        points: Points for the right number.
+        within: Bounds that every sensible answer keeps; `check` says when one does not.
+    """
 
     kind: Literal["number"]
-    question: Text = key(says="The question.", example="What is the bandwidth-delay product?")
+    question: Text = key(example="What is the bandwidth-delay product?")
     unit: str = key("", says=UNIT, example="kB")
-    points: Points = key(1, says="Points for the right number.", example=2)
-    within: Bounds | None = key(
-        None, says="Bounds that every sensible answer keeps; `check` says when one does not.", example=[0, 1000]
-    )
+    points: Points = key(1, example=2)
+    within: Bounds | None = key(None, example=[0, 1000])
 
 
 class ChoiceAnswer(Part):
-    """One of several words."""
+    """One of several words.
+
+    Attributes:
+        question: The question.
+        points: Points for the right word.
+    """
 
     kind: Literal["choice"]
-    question: Text = key(says="The question.", example="What limits the transfer?")
+    question: Text = key(example="What limits the transfer?")
     choices: Words = key(says=WORDS, example={"window": "the receive window", "rate": "the rate of the link"})
-    points: Points = key(1, says="Points for the right word.", example=1)
+    points: Points = key(1, example=1)
 
 
 class TextAnswer(Part):
-    """Sentences, which a person marks by the rubric."""
+    """Sentences, which a person marks by the rubric.
+
+    Attributes:
+        question: The question.
+        words: The number of words that is enough; `check` says when it is exceeded by half.
+        points: The most that the rubric gives.
+    """
 
     kind: Literal["text"]
-    question: Text = key(says="The question.", example="Why does the goodput not reach the rate of the link?")
-    words: Annotated[int, Field(ge=1, le=5000)] = key(
-        150, says="The number of words that is enough; `check` says when it is exceeded by half.", example=80
-    )
-    points: Points = key(says="The most that the rubric gives.", example=4)
+    question: Text = key(example="Why does the goodput not reach the rate of the link?")
+    words: Annotated[int, Field(ge=1, le=5000)] = key(150, example=80)
+    points: Points = key(example=4)
 
     @property
     def most_words(self) -> int:
@@ -278,47 +319,53 @@ Answer = Annotated[NumberAnswer | ChoiceAnswer | TextAnswer, Field(discriminator
 
 
 class Deliverable(Part):
-    """A file of the student's that is handed in besides the answers, from the folder of the assignment."""
+    """A file of the student's that is handed in besides the answers, from the folder of the assignment.
 
-    file: FileName = key(says="Its name.", example="controller.py")
-    says: Text = key(says="What it holds.", example="Your rate controller.")
-    required: bool = key(True, says="Whether `submit` refuses to go on without it.", example=False)
-    points: Points = key(0, says="The most that its rubric, its trials and its lines give together.", example=5)
+    Attributes:
+        file: Its name.
+        says: What it holds.
+        required: Whether `submit` refuses to go on without it.
+        points: The most that its rubric, its trials and its lines give together.
+    """
+
+    file: FileName = key(example="controller.py")
+    says: Text = key(example="Your rate controller.")
+    required: bool = key(True, example=False)
+    points: Points = key(0, example=5)
 
 
 class Trial(Part):
     """A run of a student's program: the scenario with the student's file beside it.
 
     Each cell gives a share of the points, and the trial their mean.
+
+    Attributes:
+        scenario: The scenario beside this file, without `.yaml`; its workload of kind `policy` or `transport` names it.
+        file: The deliverable that is put beside the scenario.
+        says: What is tried.
+        share: Formula of the share of the points, from the results of one completed cell; below 0 it is 0, above 1 it
+            is 1. Other cells give nothing.
+        points: Points for it, which are a part of the deliverable's.
+        shows: Columns of results.csv that the student reads.
     """
 
-    scenario: Name = key(
-        says="The scenario beside this file, without `.yaml`; its workload of kind `policy` or `transport` names it.",
-        example="channel",
-    )
-    file: FileName = key(says="The deliverable that is put beside the scenario.", example="controller.py")
-    says: Text = key(says="What is tried.", example="A hop with a short queue.")
-    share: Text = key(
-        says="Formula of the share of the points, from the results of one completed cell; "
-        "below 0 it is 0, above 1 it is 1. Other cells give nothing.",
-        example='mean("channel", "utilization") / 0.8',
-    )
-    points: Points = key(0, says="Points for it, which are a part of the deliverable's.", example=2)
-    shows: tuple[Name, ...] = key(
-        ("transfer_s", "utilization", "efficiency"),
-        says="Columns of results.csv that the student reads.",
-        example=["goodput_bps", "efficiency"],
-    )
+    scenario: Name = key(example="channel")
+    file: FileName = key(example="controller.py")
+    says: Text = key(example="A hop with a short queue.")
+    share: Text = key(example='mean("channel", "utilization") / 0.8')
+    points: Points = key(0, example=2)
+    shows: tuple[Name, ...] = key(("transfer_s", "utilization", "efficiency"), example=["goodput_bps", "efficiency"])
 
 
 class HiddenTrial(Trial):
-    """A trial that students do not see. Its scenario is in the instructor's folder."""
+    """A trial that students do not see. Its scenario is in the instructor's folder.
 
-    variant: dict[ParameterName, Parameter] = key(
-        {},
-        says="What is drawn for it, once for a course and term: everybody's program meets the same values, and nobody "
-        "without the course's secret knows them. The formula of the share reads these.",
-    )
+    Attributes:
+        variant: What is drawn for it, once for a course and term: everybody's program meets the same values, and nobody
+            without the course's secret knows them. The formula of the share reads these.
+    """
+
+    variant: dict[ParameterName, Parameter] = key({})
 
     @property
     def is_drawn(self) -> bool:
@@ -344,32 +391,39 @@ class HiddenTrial(Trial):
 
 
 class AssignmentFile(Part):
-    """The top level of assignment.yaml."""
+    """The top level of assignment.yaml.
+
+    Attributes:
+        title: One line.
+        summary: Two sentences for the list of assignments.
+        goals: What a student can do afterwards.
+        prerequisites: What a student needs to know before.
+        minutes: Working time that most students need.
+        scenarios: The scenarios beside this file, without `.yaml`; they are run in this order.
+        variant: What differs from student to student, drawn in this order.
+        predictions: What is predicted before the runs.
+        answers: What is asked.
+        deliverables: Further files to hand in.
+        trials: Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.
+        write_up: Whether `write-up.md` is handed in.
+        write_up_points: The most that the rubric gives for the write-up.
+    """
 
     kind: Literal["assignment"]
     version: Version
-    title: Text = key(says="One line.", example="First steps: delay, rate and their product")
-    summary: str = key("", says="Two sentences for the list of assignments.")
-    goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(
-        says="What a student can do afterwards.", example=["Compute a bandwidth-delay product"]
-    )
-    prerequisites: tuple[Text, ...] = key(
-        (), says="What a student needs to know before.", example=["TCP's sliding window"]
-    )
-    minutes: Annotated[int, Field(ge=1, le=6000)] = key(says="Working time that most students need.", example=90)
-    scenarios: Annotated[tuple[Name, ...], Field(min_length=1)] = key(
-        says="The scenarios beside this file, without `.yaml`; they are run in this order.", example=["transfer"]
-    )
-    variant: dict[ParameterName, Parameter] = key({}, says="What differs from student to student, drawn in this order.")
-    predictions: dict[Name, Prediction] = key({}, says="What is predicted before the runs.")
-    answers: Annotated[dict[Name, Answer], Field(min_length=1)] = key(says="What is asked.")
-    deliverables: tuple[Deliverable, ...] = key((), says="Further files to hand in.")
-    trials: dict[Name, Trial] = key(
-        {},
-        says="Runs of deliverables that `check` carries out, too. Those that students do not see are in marking.yaml.",
-    )
-    write_up: bool = key(True, says="Whether `write-up.md` is handed in.", example=True)
-    write_up_points: Points = key(0, says="The most that the rubric gives for the write-up.", example=5)
+    title: Text = key(example="First steps: delay, rate and their product")
+    summary: str = key("")
+    goals: Annotated[tuple[Text, ...], Field(min_length=1)] = key(example=["Compute a bandwidth-delay product"])
+    prerequisites: tuple[Text, ...] = key((), example=["TCP's sliding window"])
+    minutes: Annotated[int, Field(ge=1, le=6000)] = key(example=90)
+    scenarios: Annotated[tuple[Name, ...], Field(min_length=1)] = key(example=["transfer"])
+    variant: dict[ParameterName, Parameter] = key({})
+    predictions: dict[Name, Prediction] = key({})
+    answers: Annotated[dict[Name, Answer], Field(min_length=1)]
+    deliverables: tuple[Deliverable, ...] = key(())
+    trials: dict[Name, Trial] = key({})
+    write_up: bool = key(True, example=True)
+    write_up_points: Points = key(0, example=5)
 
     @model_validator(mode="after")
     def _names_scenarios_that_it_has(self) -> Self:
@@ -391,51 +445,60 @@ def split_target(target: str) -> tuple[str, str]:
 
 
 class DifficultyBand(Band):
-    """A number that is alike in all variants."""
+    """A number that is alike in all variants.
 
-    name: Text = key(says="What it is, for messages.", example="packets in flight")
-    value: Text = key(
-        says="A formula over the parameters, or over the results of a reference run.",
-        example="rate * 2 * delay / 8 / 1500",
-    )
-    because: Text = key(
-        says="Why variants outside are easier or harder.",
-        example="Fewer packets show no difference between the windows.",
-    )
+    Attributes:
+        name: What it is, for messages.
+        value: A formula over the parameters, or over the results of a reference run.
+        because: Why variants outside are easier or harder.
+    """
+
+    name: Text = key(example="packets in flight")
+    value: Text = key(example="rate * 2 * delay / 8 / 1500")
+    because: Text = key(example="Fewer packets show no difference between the windows.")
 
 
 class Difficulty(Part):
-    """Variants outside a band are drawn again."""
+    """Variants outside a band are drawn again.
 
-    attempts: Annotated[int, Field(ge=1, le=10_000)] = key(
-        200, says="Draws for one student before the command gives up.", example=200
-    )
-    bands: Annotated[tuple[DifficultyBand, ...], Field(min_length=1)] = key(says="All of them must hold.")
+    Attributes:
+        attempts: Draws for one student before the command gives up.
+        bands: All of them must hold.
+    """
+
+    attempts: Annotated[int, Field(ge=1, le=10_000)] = key(200, example=200)
+    bands: Annotated[tuple[DifficultyBand, ...], Field(min_length=1)]
 
 
 class LogRatio(Part):
     """By the ratio of prediction and truth, whichever is larger above: all points up to `full`, none from `zero` on, by
     its logarithm between them.
+
+    Attributes:
+        full: The ratio up to which a prediction has all points.
+        zero: The ratio from which on it has none.
     """
 
     kind: Literal["log-ratio"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "transfer_s")')
-    full: Factor = key(1.1, says="The ratio up to which a prediction has all points.", example=1.25)
-    zero: Factor = key(3, says="The ratio from which on it has none.", example=4)
+    full: Factor = key(1.1, example=1.25)
+    zero: Factor = key(3, example=4)
 
 
 class Distance(Part):
     """By the distance of prediction and truth: all points up to `full`, none from `zero` on, evenly between them.
 
     For values that may be 0.
+
+    Attributes:
+        full: The distance up to which a prediction has all points, in the unit of the question.
+        zero: The distance from which on it has none.
     """
 
     kind: Literal["distance"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "rtos")')
-    full: Tolerance = key(
-        says="The distance up to which a prediction has all points, in the unit of the question.", example=1
-    )
-    zero: Tolerance = key(says="The distance from which on it has none.", example=10)
+    full: Tolerance = key(example=1)
+    zero: Tolerance = key(example=10)
 
 
 class Interval(Part):
@@ -443,130 +506,176 @@ class Interval(Part):
     outside, both as powers of `factor`.
 
     The interval in which a student is 90 % sure has most points on average.
+
+    Attributes:
+        factor: The factor by which the truth is outside of an interval without points. It is to be larger than a
+            student's honest surprise, and the handout prints it.
     """
 
     kind: Literal["interval"]
     truth: Text = key(says=TRUTH, example='mean("transfer", "goodput_bps") / 1000')
-    factor: Factor = key(
-        4,
-        says="The factor by which the truth is outside of an interval without points. "
-        "It is to be larger than a student's honest surprise, and the handout prints it.",
-        example=2,
-    )
+    factor: Factor = key(4, example=2)
 
 
 class Word(Part):
-    """All points for the right word."""
+    """All points for the right word.
+
+    Attributes:
+        truth: Formula that gives one of the words.
+    """
 
     kind: Literal["choice"]
-    truth: Text = key(says="Formula that gives one of the words.", example='best("transfer", "goodput_bps", "stack")')
+    truth: Text = key(example='best("transfer", "goodput_bps", "stack")')
 
 
 Scoring = Annotated[LogRatio | Distance | Interval | Word, Field(discriminator="kind")]
 
 
 class Near(Part):
-    """A wider tolerance with a part of the points."""
+    """A wider tolerance with a part of the points.
 
-    relative: Tolerance | None = key(None, says="Share of the expected value.", example=0.1)
-    absolute: Tolerance | None = key(None, says="Distance in the unit of the question.", example=2)
-    share: Share = key(says="Share of the points.", example=0.5)
+    Attributes:
+        relative: Share of the expected value.
+        absolute: Distance in the unit of the question.
+        share: Share of the points.
+    """
+
+    relative: Tolerance | None = key(None, example=0.1)
+    absolute: Tolerance | None = key(None, example=2)
+    share: Share = key(example=0.5)
     comment: Text = key(says=COMMENT, example="The right formula; check the rounding.")
 
 
 class WrongNumber(Part):
-    """A common mistake and its number."""
+    """A common mistake and its number.
 
-    value: Text = key(says="Formula of the number that the mistake gives.", example="rate * delay / 8 / 1000")
-    share: Share = key(0, says="Share of the points.", example=0.3)
+    Attributes:
+        value: Formula of the number that the mistake gives.
+        share: Share of the points.
+    """
+
+    value: Text = key(example="rate * delay / 8 / 1000")
+    share: Share = key(0, example=0.3)
     comment: Text = key(
         says=COMMENT, example="This is the one-way product: the acknowledgement needs its way back, too."
     )
 
 
 class WrongWord(Part):
-    """A common mistake among the choices."""
+    """A common mistake among the choices.
 
-    value: Name = key(says="The word.", example="rate")
-    share: Share = key(0, says="Share of the points.", example=0.0)
+    Attributes:
+        value: The word.
+        share: Share of the points.
+    """
+
+    value: Name = key(example="rate")
+    share: Share = key(0, example=0.0)
     comment: Text = key(says=COMMENT, example="Compare the goodput with the rate of the link.")
 
 
 class Lines(Part):
-    """A CSV file of the student's whose lines are marked one by one: the share of the lines that are right."""
+    """A CSV file of the student's whose lines are marked one by one: the share of the lines that are right.
 
-    by: Text = key(says="The column that tells lines apart.", example="frame")
-    keys: Text = key(says="Formula of its right values, as words.", example='words("trace", "resend_frames")')
-    column: Text = key(says="The column that is marked.", example="cause")
-    expected: Text = key(
-        says="Formula of its right values, in the same order.", example='words("trace", "resend_causes")'
-    )
-    points: Points = key(says="Points for them, which are a part of the deliverable's.", example=2)
+    Attributes:
+        by: The column that tells lines apart.
+        keys: Formula of its right values, as words.
+        column: The column that is marked.
+        expected: Formula of its right values, in the same order.
+        points: Points for them, which are a part of the deliverable's.
+    """
+
+    by: Text = key(example="frame")
+    keys: Text = key(example='words("trace", "resend_frames")')
+    column: Text = key(example="cause")
+    expected: Text = key(example='words("trace", "resend_causes")')
+    points: Points = key(example=2)
 
 
 class Item(Part):
-    """One thing that a person looks for in a text."""
+    """One thing that a person looks for in a text.
 
-    says: Text = key(says="What is looked for.", example="Names the window, not the rate, as the limit.")
-    points: Points = key(says="Points for it.", example=2)
+    Attributes:
+        says: What is looked for.
+        points: Points for it.
+    """
+
+    says: Text = key(example="Names the window, not the rate, as the limit.")
+    points: Points = key(example=2)
 
 
 class MarkedNumber(Part):
-    """The number that is right, how near is near enough, and the numbers of common mistakes."""
+    """The number that is right, how near is near enough, and the numbers of common mistakes.
+
+    Attributes:
+        expected: Formula of the right number, in the unit of the question.
+        relative: Near enough: a distance of this share of the expected value.
+        absolute: Near enough: this distance in the unit of the question. The wider of the two counts.
+        because: The reason for the tolerance.
+        partial: Wider tolerances with a part of the points.
+        wrong: Common mistakes. The right number's tolerance holds for them in proportion: 1 % is 1 %.
+    """
 
     kind: Literal["number"]
-    expected: Text = key(
-        says="Formula of the right number, in the unit of the question.", example="rate * 2 * delay / 8 / 1000"
-    )
-    relative: Tolerance = key(0, says="Near enough: a distance of this share of the expected value.", example=0.02)
-    absolute: Tolerance = key(
-        0, says="Near enough: this distance in the unit of the question. The wider of the two counts.", example=0.5
-    )
-    because: str = key("", says="The reason for the tolerance.", example="Answers rounded to two digits are right.")
-    partial: tuple[Near, ...] = key((), says="Wider tolerances with a part of the points.")
-    wrong: tuple[WrongNumber, ...] = key(
-        (), says="Common mistakes. The right number's tolerance holds for them in proportion: 1 % is 1 %."
-    )
+    expected: Text = key(example="rate * 2 * delay / 8 / 1000")
+    relative: Tolerance = key(0, example=0.02)
+    absolute: Tolerance = key(0, example=0.5)
+    because: str = key("", example="Answers rounded to two digits are right.")
+    partial: tuple[Near, ...] = key(())
+    wrong: tuple[WrongNumber, ...] = key(())
 
 
 class MarkedChoice(Part):
-    """The word that is right, and comments on the others."""
+    """The word that is right, and comments on the others.
+
+    Attributes:
+        expected: Formula that gives the right word.
+        wrong: Comments on other words.
+    """
 
     kind: Literal["choice"]
-    expected: Text = key(
-        says="Formula that gives the right word.", example='"window" if window < rate * delay / 4 else "rate"'
-    )
-    wrong: tuple[WrongWord, ...] = key((), says="Comments on other words.")
+    expected: Text = key(example='"window" if window < rate * delay / 4 else "rate"')
+    wrong: tuple[WrongWord, ...] = key(())
 
 
 class MarkedText(Part):
-    """What a person looks for in a text."""
+    """What a person looks for in a text.
+
+    Attributes:
+        rubric: What is looked for.
+        wrong: Common mistakes, for the person who marks.
+    """
 
     kind: Literal["text"]
-    rubric: Annotated[tuple[Item, ...], Field(min_length=1)] = key(says="What is looked for.")
-    wrong: tuple[Text, ...] = key((), says="Common mistakes, for the person who marks.")
+    rubric: Annotated[tuple[Item, ...], Field(min_length=1)]
+    wrong: tuple[Text, ...] = key(())
 
 
 Marked = Annotated[MarkedNumber | MarkedChoice | MarkedText, Field(discriminator="kind")]
 
 
 class MarkingFile(Part):
-    """The top level of marking.yaml."""
+    """The top level of marking.yaml.
+
+    Attributes:
+        difficulty: What is alike in all variants. Default: every draw is taken.
+        predictions: How each prediction is scored.
+        answers: How each answer is marked.
+        deliverables: What a person looks for in each deliverable that has points.
+        lines: Deliverables whose lines are marked one by one.
+        trials: Runs of deliverables that students do not see.
+        write_up: What a person looks for in the write-up.
+        regrade: Of the cells that no formula reads, how many the grader runs again and compares byte for byte; it
+            chooses them after the submission.
+    """
 
     kind: Literal["marking"]
     version: Version
-    difficulty: Difficulty | None = key(None, says="What is alike in all variants. Default: every draw is taken.")
-    predictions: dict[Name, Scoring] = key({}, says="How each prediction is scored.")
-    answers: dict[Name, Marked] = key(says="How each answer is marked.")
-    deliverables: dict[str, tuple[Item, ...]] = key(
-        {}, says="What a person looks for in each deliverable that has points."
-    )
-    lines: dict[str, Lines] = key({}, says="Deliverables whose lines are marked one by one.")
-    trials: dict[Name, HiddenTrial] = key({}, says="Runs of deliverables that students do not see.")
-    write_up: tuple[Item, ...] = key((), says="What a person looks for in the write-up.")
-    regrade: Annotated[int, Field(ge=1)] = key(
-        2,
-        says="Of the cells that no formula reads, how many the grader runs again and compares byte for byte; "
-        "it chooses them after the submission.",
-        example=2,
-    )
+    difficulty: Difficulty | None = key(None)
+    predictions: dict[Name, Scoring] = key({})
+    answers: dict[Name, Marked]
+    deliverables: dict[str, tuple[Item, ...]] = key({})
+    lines: dict[str, Lines] = key({})
+    trials: dict[Name, HiddenTrial] = key({})
+    write_up: tuple[Item, ...] = key(())
+    regrade: Annotated[int, Field(ge=1)] = key(2, example=2)

@@ -3,8 +3,6 @@
 Such a program is a stranger's code: it is put into plans, and runs in the lab without rights.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,7 @@ from scpslab import analysis as results
 from scpslab import scenario
 from scpslab.analysis.lost_packets import resend_columns
 from scpslab.analysis.run import open_run
-from scpslab.analysis.statistics import ResultRow
+from scpslab.analysis.statistics import ResultRow, finite
 from scpslab.core.errors import ResultError, ScenarioError, UsageError
 from scpslab.core.scratch import scratch
 from scpslab.documents.quantities import AxisValue
@@ -27,14 +25,14 @@ from scpslab.runs.archive import digests_of
 from scpslab.runs.run import CELLS
 from scpslab.runs.store import stores
 from scpslab.scenario import planning
-from scpslab.scenario.programs import read_program
+from scpslab.scenario.workloads import read_program
 from scpslab_course.course.assignment import Assignment, Marking, settings
 from scpslab_course.course.formulas import FormulaError, Row, Rows, parse
 from scpslab_course.course.model import SCENARIO_SUFFIX, Trial
 
 NOT_HANDED_IN = "not handed in"
 # A lab that such a program keeps busy reaches the wall limit, and the engine names the program that did it
-# (engine/standstill.py).
+# (engine/uml.py).
 RUNNER = "policy_runner.py"
 ENDLESS = "the program did not answer any more; look for an endless loop"
 SLOW = "a program that computes long for each packet ends so, too"
@@ -247,7 +245,4 @@ def _share(one: Planned, row: Row) -> float:
 
 
 def _short(text: str) -> str:
-    try:
-        return f"{float(text):.4g}"
-    except ValueError:
-        return text or "-"
+    return text or "-" if (number := finite(text)) is None else f"{number:.4g}"

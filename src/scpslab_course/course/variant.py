@@ -4,8 +4,6 @@ keys are made that draw and sign them (decision 0702).
 A variant is a JSON file; the secret is a file that only its owner can read.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import hashlib
@@ -23,6 +21,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from scpslab.core import strict_json
+from scpslab.core.contents import json_fields
 from scpslab.core.errors import UsageError
 from scpslab.plan import schema
 from scpslab.plan.schema import Items, Part, PlanError, Range, Text
@@ -40,6 +39,8 @@ LARGEST_BYTES = 64 << 10
 DOMAIN = b"scpslab variant 1\n"
 SIGNATURE = re.compile(r"[0-9a-f]{128}", re.ASCII)
 ASK = "Ask your instructor for the file again"
+# Whose the practice variant is.
+NOBODY = "practice"
 AS_ISSUED = 'expected a variant as "scpslab course issue" writes it'
 
 ParameterName = Annotated[
@@ -228,10 +229,7 @@ def read(content: bytes) -> Variant:
     if len(content) > LARGEST_BYTES:
         raise VariantError(f"found {len(content)} bytes; expected a variant of at most {LARGEST_BYTES}. {ASK}")
     try:
-        fields = strict_json.loads(content)
-        if not isinstance(fields, dict):
-            raise VariantError(f"found {schema.shown(fields)}; {AS_ISSUED}. {ASK}")
-        variant = schema.read(Variant, fields, "")
+        variant = schema.read(Variant, json_fields(content), "")
     except strict_json.JsonError as error:
         raise VariantError(f"{error}; {AS_ISSUED}. {ASK}") from error
     except PlanError as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from scpslab.core import strict_json
-from scpslab.core.contents import content_of
+from scpslab.core.contents import content_of, json_fields
 from scpslab.core.errors import ScenarioError, ScpslabError, UsageError
 from scpslab.core.scratch import replace_bytes
 from scpslab.plan import schema
@@ -125,10 +125,7 @@ def read_log(log: bytes, variant_digest: str) -> list[Line]:
 
 
 def _line(text: bytes, number: int, before: str) -> Line:
-    fields = strict_json.loads(text)
-    if not isinstance(fields, dict):
-        raise LogError(f"found {schema.shown(fields)}; expected an object")
-    line = schema.read(Line, fields)
+    line = schema.read(Line, json_fields(text))
     if line.number != number:
         raise LogError(f"found number {line.number}; expected {number}: a line was added or removed")
     if line.before != before:

@@ -3,15 +3,13 @@
 What a log cannot prove: decision 0703.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scpslab import analysis as results
@@ -26,8 +24,7 @@ from scpslab.running.events import Listener
 from scpslab.running.verify import other_rules, shuffled
 from scpslab.runs import RunFolder
 from scpslab.runs.archive import ArchivedRun, digests_of
-from scpslab.runs.cell import CAPTURES, PLAN
-from scpslab.runs.run import CELLS, RESULTS, Manifest
+from scpslab.runs.run import CAPTURES, CELLS, PLAN, RESULTS, Manifest
 from scpslab.scenario import planning
 from scpslab_course.course.assignment import Assignment, Marking
 from scpslab_course.course.formulas import Row
@@ -73,6 +70,7 @@ class Rerun:
     for_formulas: Sequence[Row]
     cells: tuple[str, ...]
     manifest: Manifest
+    folder: Path = Path()
 
 
 def choose(
@@ -114,7 +112,7 @@ def rerun(runs: Mapping[str, RunPlan], listeners: Sequence[Listener] = ()) -> di
         rows = [{name: row[name] for name in table.columns} for row in table.rows]
         for_marking = for_formulas(run.folder, table.rows)
         manifest = RunFolder(run.folder).manifest()
-        reruns[name] = Rerun(digests_of(run.folder), rows, for_marking, tuple(plan.plans), manifest)
+        reruns[name] = Rerun(digests_of(run.folder), rows, for_marking, tuple(plan.plans), manifest, run.folder)
     return reruns
 
 

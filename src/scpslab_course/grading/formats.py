@@ -4,8 +4,6 @@ Without a grade no form has a score: platforms would take one for a 0, and an em
 A student's words are plain text on one line, so that no terminal, browser, platform or spreadsheet obeys them.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections import defaultdict

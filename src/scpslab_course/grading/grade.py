@@ -5,8 +5,6 @@ marks.csv has a line for each part that waits; who marks fills in points, and th
 belongs to the bytes of a submission: who hands in again is marked again.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -126,6 +124,8 @@ class Grade:
 
     `submitter` handed it in, as the platform says; `is_accepted`: a person has looked at what was found. `pseudonym`:
     on a leaderboard; "" without hidden trials, or without the course's secret. `parameters`: the variant's.
+    `packets`: by scenario, the file beside the pages for who marks with the cells that were run again, as the studio
+    shows them.
     """
 
     path: Path
@@ -147,6 +147,7 @@ class Grade:
     is_accepted: bool = False
     pseudonym: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    packets: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def status(self) -> Status:
@@ -312,7 +313,7 @@ class Marks:
             kept = [mark.row for mark in lines.values()]
             text = csv_text([COLUMNS, *kept, *(map(no_formula, row) for row in added.values())])
             replace_text(self.path, text, private=True)
-        return len(waiting)
+        return len({(_key(grade, label), label) for grade, label, _ in waiting})
 
 
 def _waiting(grade: Grade) -> Iterator[tuple[str, str]]:

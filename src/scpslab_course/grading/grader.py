@@ -4,8 +4,6 @@ order).
 What can be marked without a person is marked, everything else waits with its rubric beside it.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import hashlib
@@ -18,13 +16,16 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from scpslab.analysis.run import open_run
 from scpslab.core.choices import one_of
 from scpslab.core.errors import LimitError, ScpslabError, UsageError, WorkError
 from scpslab.core.limited import Answers, WorkLimits, in_child
-from scpslab.core.names import shown
+from scpslab.core.names import file_label, shown
+from scpslab.core.scratch import replace_text
 from scpslab.running import RunOptions
 from scpslab.running.events import Listener
 from scpslab.runs.archive import ArchivedRun
+from scpslab.studio.page import RunPages
 from scpslab_course.course import answers as written
 from scpslab_course.course import variant as variants
 from scpslab_course.course.answers import Expected, GivenError, RightNumber, RightWord, Score, read_answers, read_given
@@ -49,9 +50,10 @@ MOST_TRIED_BYTES = 1 << 20
 AS_JSON = TypeAdapter(Grade)
 NO_PREDICTION, NO_ANSWER, BY_A_PERSON = "no prediction", "no answer", "a person marks it"
 UNCHANGED = "as it was handed out"
-MINUTES = "%Y-%m-%d %H:%M"
 LATE = "made after the run: no points"
 MOST_SHOWN_BYTES = 64 << 10
+# Of the packets of a run, beside a page for who marks.
+MOST_PAGE_BYTES = 3 << 20
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Settings:
 
     `secret`: a grading host in strangers' hands has none, and the signature is enough for it. `submitters` are the
     students by file, as the platform knows them, and `times` when they handed in; `cells`: instead of marking.yaml's
-    `regrade`.
+    `regrade`; `review`: where pages of the cells that are run again go.
     """
 
     course: Course
@@ -80,6 +82,7 @@ class Settings:
     submitters: Mapping[Path, str] = field(default_factory=dict)
     cells: int | None = None
     times: Mapping[Path, dt.datetime] = field(default_factory=dict)
+    review: Path | None = None
     _loaded: dict[str, tuple[Assignment, Marking, classwide.Known]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -125,7 +128,8 @@ class Settings:
         if at is not None and due is not None and at > due:
             days = -((due - at) // dt.timedelta(days=1))
             late = f"{days} late day{'' if days == 1 else 's'}"
-            yield Concern(Code.LATE_SUBMISSION, f"handed in at {at:{MINUTES}}, {late}; it was due at {due:{MINUTES}}")
+            handed_in, wanted = (one.astimezone(due.tzinfo).isoformat(" ", "minutes") for one in (at, due))
+            yield Concern(Code.LATE_SUBMISSION, f"handed in at {handed_in}, {late}; it was due at {wanted}")
 
     def not_theirs(self, submission: Submission, variant: Variant) -> Iterator[Concern]:
         """Signs that a variant is not that of who handed it in."""
@@ -224,7 +228,16 @@ def _one(path: Path, settings: Settings, listeners: Sequence[Listener]) -> tuple
             name: replace(run, options=replace(run.options, use_cache=False, out=out)) for name, run in chosen.items()
         }
         rerun_alike(reruns, rerun(again, listeners))
-    return found, variant
+    return replace(found, packets=dict(_packets(found, reruns, settings.review))), variant
+
+
+def _packets(found: Grade, reruns: Mapping[str, Rerun], folder: Path | None) -> Iterator[tuple[str, str]]:
+    """Writes a page of packets for each run into a folder; scenarios and pages."""
+    for name, one in reruns.items():
+        if folder is not None and (page := RunPages([open_run(one.folder)]).telling(MOST_PAGE_BYTES)) is not None:
+            file = f"{found.sha256[:16]}-{file_label(name)}.html"
+            replace_text(folder / file, page.html, private=True)
+            yield name, file
 
 
 def _answers(path: Path, content: bytes, settings: Settings) -> Answers:

@@ -8,8 +8,6 @@ ids, variants, and all that a student or a student's program wrote are not on it
 pseudonym: the order of files says nothing.
 """
 
-from __future__ import annotations
-
 import base64
 import datetime as dt
 import hashlib

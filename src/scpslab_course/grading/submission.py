@@ -3,8 +3,6 @@
 Read as a stranger's: with limits, in memory, and nothing in it is run.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

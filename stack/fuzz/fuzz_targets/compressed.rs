@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use scps_types::SeqNum;
+use scps_wire::SeqNum;
 use scps_wire::compressed::Compressed;
 
 fuzz_target!(|data: &[u8]| {

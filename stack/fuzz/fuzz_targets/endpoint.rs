@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use scps_tp::{Config, Congestion, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};

@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use scps_net::{Carriage, Envelope, Network, NetworkConfig, NpConfig, Protection, Report, Services};
+use scps_tp::net::{Carriage, Envelope, Network, NetworkConfig, NpConfig, Protection, Report, Services};
 use scps_np::{Address, Tables};
 use scps_sp::{AeadKey, Association, Ends, KeyName, Sp, SpConfig, Suite};
-use scps_types::Instant;
+use scps_wire::Instant;
 use scps_wire::protocol;
 use std::net::Ipv4Addr;
 

@@ -7,7 +7,7 @@ use scps_np::{
     Address, Addresses, BasicQos, Datagram, Dialect, Header, LinkEvent, NpProfile, QueueConfig, Router, RouterConfig,
     RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
-use scps_types::{Instant, Precedence, Seed};
+use scps_wire::{Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
 const HOSTS: [u16; 3] = [0x7290, 0x7292, 0x7296];

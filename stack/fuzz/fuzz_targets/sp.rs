@@ -7,7 +7,7 @@ use scps_sp::legacy::{read_table, Algorithms, Cipher};
 use scps_sp::{
     AeadKey, Association, ClearHeader, Ends, KeyName, Outgoing, Protection, Services, Sp, SpConfig, Suite, Upper,
 };
-use scps_types::Instant;
+use scps_wire::Instant;
 
 const NOW: Instant = Instant::ZERO;
 

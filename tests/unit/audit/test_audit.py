@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scpslab.audit.direction import Audit, Changes, Channel, Doubt
+from scpslab.audit import Audit, Changes, Channel, Doubt
 from scpslab.measure.packets import FATES, NEVER, Packets
-from scpslab.plan.cell import Impairment
+from scpslab.plan.cell import Impairment, LatePackets
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.error_models import Errors, ErrorSettings
 from scpslab.plan.links import Direction
+from tests.made_records import tcp
 
 from scpslab.kinds.errors.gilbert_elliott.plan import GilbertElliott
 
@@ -82,7 +83,7 @@ def sent(seed: int, *, queue: Queue, count: int = 400, rates=()) -> Packets:
     return Packets(
         link="hop",
         direction="forward",
-        flows=(),
+        flows=(tcp(("10.0.0.1", 1), ("10.0.0.2", 2)),),
         offered_ns=numbers["offered"],
         wire_bytes=numbers["wire"],
         waited_bytes=numbers["waited"],
@@ -109,7 +110,15 @@ def _error_places() -> list[int]:
 
 
 def audit(
-    packets: Packets, queue: Queue, *, gaps=GAPS, listed: tuple[int, ...] = LISTED, outages=(OUTAGE,), rates=()
+    packets: Packets,
+    queue: Queue,
+    *,
+    gaps=GAPS,
+    listed: tuple[int, ...] = LISTED,
+    outages=(OUTAGE,),
+    rates=(),
+    is_relayed=True,
+    late=None,
 ) -> Doubt | None:
     """What the auditor doubts of a link with these errors."""
     errors = Errors(
@@ -122,13 +131,14 @@ def audit(
         drop_min_bytes=0,
         outages=outages,
     )
-    impairment = Impairment(link="hop", direction="forward", errors=errors)
+    impairment = Impairment(link="hop", direction="forward", errors=errors, late=late)
     channel = Channel(gaps, np.array(listed, np.int64))
     direction = Direction("forward", RATE_BPS, 0, queue, DELAY_NS)
-    return Audit(direction, impairment, channel, packets, True, Changes(rates=rates)).doubt()
+    return Audit(direction, impairment, channel, packets, True, Changes(rates=rates), is_relayed=is_relayed).doubt()
 
 
 QUEUES = [Queue(limit_bytes=LIMIT_BYTES), Queue(limit_packets=5)]
+BIG = Queue(limit_bytes=10**9)
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -171,6 +181,34 @@ def test_a_changed_packet_is_found(queue, column, by):
 
         assert doubt is not None
         assert abs(doubt.row - row) <= 1
+
+
+@pytest.mark.parametrize(("row", "most_ns"), [(0, 200_000), (20, 10_000)])
+def test_the_first_packet_may_wait_for_the_daemon_of_a_switch(row, most_ns):
+    packets = sent(3, queue=QUEUES[0], count=60)
+    since_ns = packets.arrived_ns[row] - packets.left_ns[row] - DELAY_NS
+
+    assert audit(changed(packets, "arrived_ns", row, most_ns - since_ns), QUEUES[0]) is None
+    assert audit(changed(packets, "arrived_ns", row, most_ns - since_ns + 1), QUEUES[0]) is not None
+    late = changed(packets, "arrived_ns", row, 10_001 - since_ns)
+    assert audit(late, QUEUES[0], is_relayed=False) is not None
+
+
+def test_a_late_packet_that_one_of_the_same_kind_overtakes_is_taken_for_it():
+    """The record tells packets that are alike apart by their order alone."""
+    packets = sent(4, queue=BIG, count=40)
+    clean = replace(packets, fate=np.zeros(40, np.uint8), bit_errors=np.zeros(40, np.int64))
+    asked = {"gaps": np.array([10**9, 10**9]), "listed": (), "outages": ()}
+    alike = np.flatnonzero(clean.wire_bytes == clean.wire_bytes[10])
+    first, second = alike[alike >= 10][:2].tolist()
+    by_ns = int(clean.left_ns[second] - clean.left_ns[first]) + 5_000_000
+    late = LatePackets(packets=(first + 1,), by_ns=by_ns, min_bytes=0)
+    swapped = clean.arrived_ns.copy()
+    swapped[[first, second]] = swapped[second], swapped[first] + by_ns
+    assert audit(replace(clean, arrived_ns=swapped), BIG, **asked, late=late) is None
+    assert audit(changed(replace(clean, arrived_ns=swapped), "arrived_ns", second, 20_000), BIG, **asked, late=late)
+    assert audit(changed(clean, "arrived_ns", first, by_ns), BIG, **asked, late=late) is None
+    assert audit(clean, BIG, **asked, late=late) is not None
 
 
 @pytest.mark.parametrize("queue", QUEUES)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from scpslab.analysis.claims import Evidence, evaluate
-from scpslab.analysis.claims.evidence import EvidenceRow
 from scpslab.analysis.claims.load import load
+from scpslab.analysis.claims.measured import EvidenceRow
 from scpslab.analysis.statistics import ResultRow
 from tests.cases import document
 

@@ -1,16 +1,22 @@
-"""The files of claims: strictly read, complete, and bound to what exists."""
+"""The files of claims: strictly read, complete, and bound to what exists. A run under other conditions than its
+scenario's decides no claim, and says which they are.
+"""
 
 import re
 from pathlib import Path
 
 import pytest
 
+from scpslab import scenario
 from scpslab.analysis.claims import QUESTIONS, Evidence, evaluate, load_all
 from scpslab.analysis.claims.load import load, load_contradictions, strange_words
 from scpslab.analysis.claims.measured import KINDS
+from scpslab.analysis.claims.model import Series
+from scpslab.analysis.collect import BEFORE_AXES
 from scpslab.core.errors import ScenarioError
 from tests import golden
 from tests.cases import refusal
+from tests.runs import write_manifest
 
 CLAIM = """  - id: one
     weight: headline
@@ -77,23 +83,14 @@ def test_a_figure_of_the_user_s_own_may_show_a_claim(tmp_path, head):
     assert load(path).file.claims[0].figure == "mine"
 
 
-@pytest.mark.parametrize(
-    ("along", "says"),
-    [
-        ("dealy", 'found "dealy"; expected one of'),
-        ("stack", 'found the axis "stack", whose values are words such as "reno"; expected numbers'),
-        ("delay", None),
-    ],
-)
-def test_an_axis_that_runs_do_not_have_or_that_has_words_is_named(tmp_path, head, rows, along, says):
+@golden.each("axis of a claim")
+def test_an_axis_that_runs_do_not_have_or_that_has_words_is_named(tmp_path, head, rows, case):
     """Both were "no data yet"."""
     path = tmp_path / "paper.yaml"
-    checks = "    checks: [{{kind: trend, metric: transfer_s, of: tcp, along: {along}, direction: rising}}]\n"
-    path.write_text(head + CLAIM + checks.format(along=along))
+    checks = f"    checks: [{{kind: trend, metric: transfer_s, of: tcp, along: {case}, direction: rising}}]\n"
+    path.write_text(head + CLAIM + checks)
     evidence = Evidence([row for stack in ("reno", "scps") for row in rows(stack, {"delay": "25 ms"}, [1.0, 2.0])])
-
-    found = [str(problem) for problem in strange_words(load(path), evidence)]
-    assert says in found[0] if says else found == []
+    case.hold("\n".join(map(str, strange_words(load(path), evidence))) or "no problem", tmp_path)
 
 
 def test_contradictions_name_claims_that_exist(tmp_path):
@@ -125,5 +122,47 @@ def test_questions_are_of_the_same_form_and_undecided_without_runs():
         "gateways": 8,
         "access": 4,
         "moving": 13,
+        "resume": 3,
+        "published": 56,
+        "bbr-draft": 20,
     }
-    assert {verdict.outcome() for verdict in verdicts} == {"no data yet"}
+    assert {verdict.outcome() for verdict in verdicts} == {"no data yet", "not testable"}
+
+
+def run_of(folder: Path, name: str, *overrides: str) -> Path:
+    """A run folder of a scenario: its resolved scenario, manifest and one row."""
+    folder.mkdir()
+    loaded = scenario.load(name, overrides)
+    (folder / "scenario.resolved.yaml").write_text(scenario.resolved_yaml(loaded))
+    write_manifest(folder, loaded.name, settings=overrides)
+    row = dict.fromkeys((*BEFORE_AXES, "repeat", "seed", "status", "reason", "transfer_s"), "")
+    row |= {"scenario": loaded.base_name, "repeat": "1", "seed": "1", "status": "completed", "transfer_s": "20"}
+    (folder / "results.csv").write_text(",".join(row) + "\n" + ",".join(row.values()) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "free", "changing"),
+    [
+        ("fy97/fig14", (), ()),
+        ("fy97/fig14:demo", (), ()),
+        ("fy97/fig14", ("repeats=7", "seed=3", "sweep.level=[100, 130]", "sweep.stack=[cubic]", "title=Mine"), ()),
+        ("fy97/fig14", ("limits.wall_time=10 s", "probes=[]"), ()),
+        ("fy97/fig14", ("repeats=7",), ("workloads.transfer.size=200 kB",)),
+        ("fy97/fig14:demo", (), ("links.hop.forward.rate=1 Mbit/s",)),
+        ("fy97/fig14", (), ("links.hop.forward.errors={model: independent, ber: 1e-6}",)),
+        ("fy97/fig14", (), ("sweep.segment={set: [workloads.transfer.segment], values: [512 B]}",)),
+    ],
+)
+def test_settings_that_change_conditions_are_named(tmp_path, name, free, changing):
+    run = run_of(tmp_path / "run", name, *free, *changing)
+    evidence = Evidence.of_runs([run])
+    assert evidence.changed == ({run: changing} if changing else {})
+    assert len(evidence.select(Series(scenarios=(name.partition(":")[0],)), {})) == (0 if changing else 1)
+
+
+def test_a_small_variant_decides_nothing_although_its_cells_carry_the_scenario_s_name(tmp_path):
+    """Plans name the scenario without the variant."""
+    runs = [run_of(tmp_path / variant, f"fy97/fig14:{variant}") for variant in ("test", "demo")]
+    rows = Evidence.of_runs(runs).select(Series(scenarios=("fy97/fig14",)), {})
+    assert [row.run.name for row in rows] == ["demo"]

@@ -13,8 +13,8 @@ from typer.main import get_command
 from scpslab.cli import app, shell
 from scpslab.core import errors
 from scpslab.core.project import ROOT
-from scpslab.scenario.presets import PRESETS
 
+from scpslab.kinds.stacks.kernel.scenario import PRESETS
 from scpslab.kinds.stacks.scps import scenario as scps
 
 DOCS = ROOT / "docs" / "cli.md"

@@ -22,6 +22,8 @@ USED = [
     ("links.hop.forward.queue.discipline=red", "hosts={far: {stack: scps}, sink: {stack: scps}}"),
     (f"workloads=[{{kind: ping, count: 3600, {ENDS}}}]", "limits.lab_time=3601 s"),
     (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}, {{kind: ping, {OTHER}, count: 1}}]",),
+    ("links.*.forward.rate=8 Mbit/s", "hosts={far: {stack: scps, rate: none}, sink: {stack: scps}}"),
+    ("links.*.forward.rate=8 Mbit/s", "hosts={far: {stack: scps, congestion_control: none}, sink: {stack: scps}}"),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
     (MARKING, "hosts={far: {congestion_control: dctcp}, sink: {congestion_control: dctcp}}"),
 ]
@@ -53,3 +55,9 @@ def test_what_can_hardly_be_meant_is_warned_of(validate, case, tmp_path):
 @pytest.mark.parametrize("settings", USED)
 def test_what_is_used_somewhere_brings_no_warning(validate, settings):
     assert validate(*settings)[::2] == (0, "")
+
+
+def test_scps_that_its_own_rate_keeps_below_the_hop_s_is_warned_of(validate):
+    code, _, err = validate("links.*.forward.rate=8 Mbit/s", "hosts={far: {stack: scps}, sink: {stack: scps}}")
+    found = "hosts.far.rate: found SCPS-TP at no more than 2 Mbit/s, its program's own rate, over a hop of 8 Mbit/s"
+    assert (code, err.count("\n"), found in err) == (0, 1, True), err

@@ -1,4 +1,4 @@
-"""The time that a run still takes, with a clock that the tests turn."""
+"""The time that a run takes, with a clock that the tests turn."""
 
 import io
 from dataclasses import replace
@@ -8,12 +8,11 @@ import pytest
 
 from scpslab import scenario
 from scpslab.cli.progress import ConsoleProgress
-from scpslab.cli.remaining import Remaining, forecast, in_words
 from scpslab.cli.tables import plain_console
 from scpslab.lab.records import Status
 from scpslab.running.events import CellDone, CellStarted, RunDone, RunStarted
 from scpslab.scenario import planning
-from scpslab.scenario.planning.estimate import PACKET_S, START_S, Expected, expected, least_packets
+from scpslab.scenario.planning.estimate import PACKET_S, START_S, Expected, expected, forecast, in_words, least_packets
 
 TEN_S = Expected(virtual_s=100.0, wall_s=10.0)
 FOLDER = Path("runs/slow-1234")
@@ -30,45 +29,6 @@ class Clock:
         return self.now_s
 
 
-def test_cells_that_have_ended_correct_what_is_expected_of_the_others():
-    clock = Clock()
-    remaining = Remaining(dict.fromkeys("abcd", TEN_S), 1, clock)
-    assert (remaining.seconds(), remaining.is_measured) == (40, False)
-    remaining.started("a")
-    clock.now_s += 4
-    assert remaining.seconds() == 36
-    clock.now_s += 26
-    remaining.done("a")
-    # It took 30 s instead of 10 s: the other three take 90 s.
-    assert (remaining.seconds(), remaining.correction, remaining.is_measured) == (90, 3, True)
-    remaining.started("b")
-    clock.now_s += 20
-    assert remaining.seconds() == 70
-
-
-def test_cells_side_by_side_share_the_time_but_none_is_faster_than_itself():
-    clock = Clock()
-    remaining = Remaining({**dict.fromkeys("abc", TEN_S), "long": Expected(1000.0, 100.0)}, 2, clock)
-    assert remaining.seconds() == 100
-    remaining.done("long")
-    assert remaining.seconds() == 15
-
-
-def test_results_from_the_cache_say_nothing_of_the_pace():
-    remaining = Remaining(dict.fromkeys("ab", TEN_S), 1, Clock())
-    remaining.done("a")
-    assert (remaining.seconds(), remaining.is_measured) == (10, False)
-
-
-def test_a_last_cell_that_should_have_ended_has_no_time_left_that_is_known():
-    clock = Clock()
-    remaining = Remaining({"a": TEN_S}, 1, clock)
-    remaining.started("a")
-    clock.now_s += 11
-    assert remaining.seconds() is None
-    assert Remaining({}, 1, clock).seconds() is None
-
-
 @pytest.mark.parametrize(
     ("seconds", "words"), [(3.4, "3 s"), (119, "119 s"), (150, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
 )
@@ -82,8 +42,7 @@ def shown():
     console, clock = plain_console(width=150), Clock()
     console.file = io.StringIO()
 
-    def begin(wall_s, cells, *, jobs=1, engine="virtual", is_terminal=False):
-        console._force_terminal = is_terminal
+    def begin(wall_s, cells, *, jobs=1, engine="virtual"):
         show = ConsoleProgress(console, jobs, clock)
         show(RunStarted("slow", FOLDER, engine, cells, dict.fromkeys(cells, replace(TEN_S, wall_s=wall_s))))
         return show, clock, console
@@ -98,12 +57,12 @@ def test_a_long_run_says_before_its_first_cell_how_fast_virtual_time_goes(shown)
     show(CellStarted("r2"))
     show(CellStarted("r3"))
 
-    guess = "5 min of virtual time at least, some 0.5 virtual s per s (a guess, which cells that end correct)"
+    guess = "5 min of virtual time at least, some 0.5 virtual s per s (a guess by the plans)"
     first = [line for line in console.file.getvalue().splitlines() if line.startswith("about")]
     assert first == [f"about 10 min for 3 cells, 2 at a time: {guess}"]
 
 
-GUESS = "about 10 min for 1 cell (a guess, which cells that end correct)"
+GUESS = "about 10 min for 1 cell (a guess by the plans)"
 RATE = "1 cell in 5.0 s; 120 virtual s, 24 virtual s per s"
 
 
@@ -122,16 +81,6 @@ def test_a_run_of_one_cell_says(shown, engine, expected_s, took_s, lines):
     show(CellDone("r1", DONE, cached=False))
     show(RunDone("slow", FOLDER, took_s))
     assert console.file.getvalue().splitlines() == lines
-
-
-def test_the_bar_shows_the_time_left_of_a_run_with_one_long_cell(shown):
-    """Rich's own estimate knows nothing before the first cell has ended."""
-    show, clock, console = shown(600.0, ("r1",), is_terminal=True)
-    show(CellStarted("r1"))
-    clock.now_s += 180
-    show.bar.refresh()
-    show.bar.stop()
-    assert "left ~7 min" in console.file.getvalue()
 
 
 def test_packets_are_those_of_the_sizes_and_times():

@@ -15,7 +15,7 @@ from scpslab.analysis.table import Results, report, summarise
 from scpslab.cli.docs import LEFT_OUT
 from scpslab.core.project import ROOT
 from scpslab.scenario import planning
-from scpslab_course.course import handout, picture
+from scpslab_course.course import handout
 from scpslab_course.course.answers import Evaluation, RightNumber, score_answer
 from scpslab_course.course.assignment import FOLDER, HANDOUT, INSTRUCTOR, NOTES, find, load_assignment, names
 from scpslab_course.course.folder import load_course, make_course, plan_publication
@@ -61,7 +61,7 @@ def test_a_handout_has_its_sections_in_order(name):
 @pytest.mark.parametrize("name", names())
 def test_a_handout_draws_its_network_and_shows_what_a_run_prints(name):
     _, parts = sections(name)
-    assert re.match(rf"!\[The network: .+\]\({picture.FILE}\)\n", parts["Background"])
+    assert re.match(rf"!\[The network: .+\]\({handout.DRAWING}\)\n", parts["Background"])
     found = EXPECTED.findall(parts["Tasks"])
     assert len(found) == 1
     lines = [line.strip() for line in "".join(found[0]).splitlines()]
@@ -152,7 +152,7 @@ def test_who_takes_means_as_the_handout_says_has_all_points_for_each_ratio(name)
 def test_a_published_course_has_every_drawing(tmp_path):
     made = make_course(tmp_path / "course", "Course", "term-1", names())
     published = plan_publication(load_course(made.folder))
-    assert {f"assignments/{name}/{picture.FILE}" for name in names()} <= set(published)
+    assert {f"assignments/{name}/{handout.DRAWING}" for name in names()} <= set(published)
 
 
 @pytest.mark.parametrize("name", names())
@@ -173,3 +173,9 @@ def test_the_page_of_a_handout_has_the_student_s_own_values_in_its_drawing():
     assert ">your rate<" not in drawing
     # What each may be stays; what this student does not have keeps its name.
     assert all(words in drawing for words in ("your rate: 1.5 to 3.5 Mbit/s", ">your delay<"))
+
+
+def test_a_queue_that_follows_its_link_is_no_rate_and_no_delay():
+    text = handout.page(load_assignment(find("split-tcp")), {"rate": "9 Mbit/s", "delay": "262 ms"})["handout.html"]
+    drawing = base64.b64decode(re.search(rb'src="data:image/svg\+xml;base64,([^"]+)"', text)[1]).decode()
+    assert [drawing.count(word) for word in (">262 ms<", ">one BDP<", "9 Mbit/s and")] == [2, 2, 0]

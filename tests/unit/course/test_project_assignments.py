@@ -8,7 +8,7 @@ import re
 import pytest
 
 from scpslab.scenario.planning import YOURS
-from scpslab_course.course import picture
+from scpslab_course.course import handout
 from scpslab_course.course.answers import Evaluation, RightNumber, read_answers, read_practice, score_answer
 from scpslab_course.course.assignment import (
     FOLDER,
@@ -219,7 +219,7 @@ def test_mathis_constant_is_larger_for_independent_losses_and_hardly_so_at_ten_s
 def test_the_drawing_of_the_network_is_what_the_command_draws(name):
     """`scpslab course draw`; it names what each student has of their own, and gives none of its practice values."""
     assignment, _ = both(name)
-    drawn = picture.picture(assignment)
-    assert drawn == (assignment.folder / picture.FILE).read_text()
+    drawn = handout.picture(assignment)
+    assert drawn == (assignment.folder / handout.DRAWING).read_text()
     for parameter, value in read_practice(assignment).variant.parameters.items():
         assert f">{value}<" not in drawn or f"{YOURS}{parameter}" not in drawn, parameter

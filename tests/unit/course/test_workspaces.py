@@ -133,7 +133,7 @@ def test_a_log_that_was_changed_is_found():
             log.read_log(spoilt, "v")
     assert "found another digest" in refusal(log.read_log, content, "another variant", error=LogError)
     said = refusal(log.read_log, b"[]\n", "v", error=LogError)
-    assert said == "line 1: found a list of 0; expected an object"
+    assert said == "line 1: found list"
     # What a chain cannot show: its last lines are gone.
     assert len(log.read_log(b"".join(lines[:2]), "v")) == 2
 

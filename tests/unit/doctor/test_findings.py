@@ -1,4 +1,6 @@
-"""What doctor says of a machine, and what it knows containers and WSL by; what no test can make is judged by itself."""
+"""What doctor says of a machine, and what it knows containers and WSL by; what no test can make is judged by itself. A
+cache that others may change, and a mask that makes one: both are told.
+"""
 
 import errno
 import os
@@ -23,6 +25,7 @@ from scpslab.engine.findings import (
     judge_system,
     look,
     on_windows_disk,
+    rights,
 )
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import silent
@@ -97,7 +100,7 @@ def test_the_guests_memory_is_in_the_first_folder_that_can_hold_it(folders):
 def test_a_run_is_refused_before_anything_starts_where_no_folder_can(folders, monkeypatch, told):
     places, _, noexec = folders
     noexec |= {"shm", "tmp"}
-    monkeypatch.setattr("scpslab.engine.appliance.native.may_trace", lambda: 0)
+    monkeypatch.setattr("scpslab.engine.appliance.may_trace", lambda: 0)
     monkeypatch.setattr(memory, "memory_places", lambda: (*places, places[0] / "gone"))
     told("the guests' memory", "no folder", VirtualEngine().prepare, silent, [], error=CapabilityError)
 
@@ -165,3 +168,36 @@ def test_what_to_do_can_be_copied_from_a_narrow_terminal(scpslab, monkeypatch):
         "control groups: what to do:",
         f"  {KERNEL.replace('docs/vagrant.md', 'scpslab docs vagrant')}",
     ]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    (folder / "lab").mkdir(parents=True, mode=0o755)
+    folder.chmod(0o755)
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("place", [".", "lab"])
+@pytest.mark.parametrize(("mode", "state"), [(0o755, "ok"), (0o700, "ok"), (0o757, "warning"), (0o777, "warning")])
+def test_what_others_may_write_is_told(cache, place, mode, state):
+    (cache / place).chmod(mode)
+    found = rights()
+    assert (found.state, str(cache) in found.found) == (state, True)
+    assert ("chmod -R go-w" in found.fix) == (state == "warning")
+
+
+@pytest.mark.parametrize(("mask", "state"), [(0o000, "warning"), (0o022, "ok"), (0o020, "warning"), (0o077, "ok")])
+def test_the_mask_of_new_files_is_told(cache, mask, state):
+    before = os.umask(mask)
+    try:
+        found = rights()
+    finally:
+        os.umask(before)
+    assert (found.state, f"umask {mask:03o}" in found.found) == (state, state == "warning")
+
+
+def test_no_cache_is_one_that_nobody_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "none"))
+    assert rights().state == "ok"

@@ -1,5 +1,5 @@
 """Files of every kind complain alike: line, key, what was found, what was expected, what to do; all that is wrong with
-a file at once.
+a file at once. Complaints that name the words which would have been right.
 """
 
 import os
@@ -12,7 +12,9 @@ import pytest
 from scpslab import scenario
 from scpslab.analysis.claims.load import load as load_claims
 from scpslab.analysis.figures.plots import load as load_recipe
-from scpslab.documents import load
+from scpslab.core.choices import one_of
+from scpslab.core.problems import Problem
+from scpslab.documents.document import Places, load
 from scpslab.documents.yaml_lines import read_value
 from scpslab.scenario.campaign import load_campaign
 from scpslab_course.course.assignment import FORM as ASSIGNMENT_FORM
@@ -212,9 +214,50 @@ def test_a_file_that_is_no_mapping_is_told_what_it_is_meant_to_be_and_where_that
             lambda path: (path.touch(), os.truncate(path, (64 << 20) + 1)),
             r"found 67108865 bytes, more than 67108864 bytes; expected ",
         ),
+        # Of nothing but comments: each character takes microseconds.
+        (lambda path: path.write_text("#\n" * (5 << 20)), r"found 10485760 characters; expected at most 8388608\."),
     ],
-    ids=["no text", "a pipe", "a device", "too large"],
+    ids=["no text", "a pipe", "a device", "too large", "too long"],
 )
 def test_what_is_no_text_or_may_never_end_is_not_read(kind, path, make, said):
     make(path)
     assert re.search(rf'some\.yaml"?: {said}', refusal(kind.load, path))
+
+
+FIGURES = ["fy97/fig14", "fy97/fig04", "fy97/fig24"]
+
+
+@pytest.mark.parametrize(
+    ("word", "choices", "meant"),
+    [
+        pytest.param("fy97/fig4", FIGURES, "fy97/fig04", id="a missing zero"),
+        pytest.param("fy97/fig004", FIGURES, "fy97/fig04", id="a zero too many"),
+        pytest.param("fy97/fig05", FIGURES, "fy97/fig04", id="another digit: the most similar"),
+        pytest.param("1e-6", ["1e-16", "1e-06"], "1e-06", id="an exponent"),
+        pytest.param("1.5", ["1.05", "1.55"], "1.55", id="zeros behind a point count"),
+    ],
+)
+def test_the_nearest_choice_is_suggested(word, choices, meant):
+    assert one_of(word, choices).endswith(f"Did you mean {meant}?")
+
+
+def test_nothing_is_suggested_where_nothing_is_near():
+    assert one_of("zebra", FIGURES) == "expected one of fy97/fig14, fy97/fig04, fy97/fig24. Choose one of these."
+    assert one_of("zebra", []) == "expected none here. Remove it."
+
+
+def test_complaints_come_in_the_order_of_the_file():
+    places = Places(Path("mine.yaml"), {("a",): 7, ("b",): 2, ("c",): 4}).set_from("--set c=1", [("c",)])
+    found = ((("c",), "set"), (("a",), "late"), (("d",), "missing"), (("b", "x"), "early"))
+    said = str(places.error(Problem(at, what, "another") for at, what in found))
+    assert said.splitlines() == [
+        "mine.yaml: d: found missing; expected another",
+        "mine.yaml:2: b.x: found early; expected another",
+        "mine.yaml:7: a: found late; expected another",
+        "--set c=1: c: found set; expected another",
+    ]
+
+
+def test_an_error_without_a_problem_is_a_mistake_of_the_program():
+    with pytest.raises(AssertionError, match="without a problem"):
+        Places(Path("mine.yaml"), {}).error([])

@@ -1,9 +1,20 @@
-"""What is around a guest: the words that start it, and what may be left in its folder."""
+"""What is around a guest: the words that start it, and what may be left in its folder. What guests can have of the
+memory. What is refused before a guest starts: more memory than the machine has, and a session in virtual time.
+Which program keeps virtual time from passing: its command line, on the stack as Linux begins it.
+"""
 
 import os
 
+import pytest
+
+from scpslab.core.errors import CapabilityError, UsageError
+from scpslab.engine import memory
 from scpslab.engine.confinement import launcher, sweep, take
+from scpslab.engine.memory import check_guests, free_bytes, machine_bytes, of_groups
+from scpslab.engine.uml import command_line, no_network
+from scpslab.engine.virtual import VirtualEngine
 from tests import golden
+from tests.cases import refusal
 
 
 def test_the_lab_kernel_sees_its_folders_and_writes_its_results(tmp_path):
@@ -62,3 +73,96 @@ def test_a_guest_leaves_files_and_folders_only(tmp_path):
     assert (out / "program").stat().st_mode & 0o7777 == 0o755
     assert (outside / "file").read_text() == "mine"
     assert sweep(out) == []
+
+
+VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_", "4:memory,hugetlb:/jobs/one\n0::/\n")
+VERSION_2 = ("memory.max", "memory.current", "", "0::/jobs/one\n")
+
+
+def group(folder, version, limit, used, cached=0):
+    folder.mkdir(parents=True, exist_ok=True)
+    most, now, prefix, _ = version
+    (folder / most).write_text(f"{limit}\n")
+    (folder / now).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(f"anon 9\n{prefix}active_file 1\n{prefix}inactive_file {max(cached - 1, 0)}\n")
+
+
+def seen(tmp_path, version):
+    own = tmp_path / "cgroup"
+    own.write_text(f"9:name=systemd:/jobs/one\n{version[3]}")
+    return list(of_groups(tmp_path / "mount", own))
+
+
+def test_the_group_and_those_above_it_limit_what_there_is(tmp_path):
+    """Of either version; a cache of files makes room for others."""
+    for version, top in ((VERSION_1, tmp_path / "mount" / "memory"), (VERSION_2, tmp_path / "mount")):
+        group(top / "jobs" / "one", version, 2000, 500, cached=100)
+        group(top / "jobs", version, 3000, 2900, cached=1)
+        group(top, version, 9000, 10, cached=1)
+        # Of others.
+        group(top / "jobs" / "two", version, 1, 1)
+        group(top.parent, version, 1, 1)
+        assert seen(tmp_path, version) == [(2000, 400), (3000, 2899), (9000, 9)]
+
+
+def test_in_a_container_the_own_group_is_the_top(tmp_path):
+    group(tmp_path / "mount", VERSION_2, 2000, 500, cached=100)
+    assert seen(tmp_path, VERSION_2) == [(2000, 400)]
+
+
+def test_groups_without_a_limit_or_that_cannot_be_read_limit_nothing(tmp_path):
+    assert list(of_groups(tmp_path / "mount", tmp_path / "none")) == []
+    assert seen(tmp_path, VERSION_2) == []
+    group(tmp_path / "mount" / "jobs" / "one", VERSION_2, "max", 500)
+    assert seen(tmp_path, VERSION_2) == []
+
+
+def test_a_machine_without_limits_has_what_it_has(tmp_path, monkeypatch):
+    for none in ([], [(1 << 63, 5)]):
+        monkeypatch.setattr(memory, "of_groups", lambda none=none: iter(none))
+        assert free_bytes(tmp_path) > 0
+        assert free_bytes(tmp_path) < 1 << 60 > machine_bytes() > 0
+    monkeypatch.setattr(memory, "of_groups", lambda: iter([(1 << 20, 1 << 10)]))
+    assert machine_bytes() == 1 << 20
+    assert free_bytes(tmp_path) == (1 << 20) - (1 << 10)
+
+
+MACHINE_MIB = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+
+
+def test_a_guest_of_the_machine_s_whole_memory_is_the_largest():
+    check_guests([no_network({"wall_s": 1, "memory_mib": MACHINE_MIB}), no_network({"wall_s": 1, "memory_mib": 64})])
+    check_guests([])
+    said = refusal(check_guests, [no_network({"wall_s": 1, "memory_mib": MACHINE_MIB + 1})], error=CapabilityError)
+    least = f"found a guest of {MACHINE_MIB + 1} MiB; expected at most the {MACHINE_MIB} MiB of this machine"
+    assert f"limits.memory: {least}" in said
+
+
+def test_nobody_can_be_in_a_lab_in_virtual_time(tmp_path):
+    plan = no_network({"wall_s": 1, "memory_mib": 64})
+    said = refusal(VirtualEngine().interact, plan, tmp_path, lambda _out: None, error=UsageError)
+    assert "engine virtual: found an engine without a prompt; expected an engine on the wall" in said
+
+
+MACHINE = os.uname().machine.encode()
+SETTINGS = (b"HOME=/root", b"LANG=C.UTF-8")
+
+
+def stack(*words: bytes) -> bytes:
+    """The stack's upper end: random bytes, the machine's name, the command line, the settings, the file."""
+    strings = b"\0".join([b"\x17\xbf\xe5" + MACHINE, *words, *SETTINGS, b"/usr/bin/x"])
+    return strings.rjust(4096 - 9, b"\0") + b"\0" * 9
+
+
+@pytest.mark.parametrize(
+    ("pages", "words"),
+    [
+        ([stack(b"sh", b"-c", b"while :; do :; done")], ["sh", "-c", "while :; do :; done"]),
+        ([b"\x7fELF" + b"\0" * 4092, stack(b"iperf3", b"-n", b"200K")], ["iperf3", "-n", "200K"]),
+        ([stack()], ["/usr/bin/x"]),
+        ([b"\0" * 4096, b"\xff" * 4096], []),
+        ([], []),
+    ],
+)
+def test_the_command_line_is_found_on_the_stack(pages, words):
+    assert command_line(iter(pages)) == words

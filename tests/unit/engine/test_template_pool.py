@@ -1,10 +1,29 @@
-"""Templates are shared while cells need them, replaced when they have ended, and dropped when there are too many."""
+"""Templates are shared while cells need them, replaced when they have ended, and dropped when there are too many. A
+result's hash covers the code that makes a cell's input of its plan: the plan alone does not say where bit errors
+fall. What is read of a lab's console: samples of a running cell. A program in the lab can write there whatever it
+likes.
+"""
 
+import ast
+import io
+import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from scpslab.cli.progress import ConsoleProgress
+from scpslab.core.project import PACKAGE
+from scpslab.engine.base import CellSample, Needs
+from scpslab.engine.bundle import INPUT_PARTS, PARTS, bundle_hash, input_hash, sources
+from scpslab.engine.console import read
 from scpslab.engine.template import MOST_IDLE, Held, TemplatePool
+from scpslab.engine.uml import no_network
+from scpslab.engine.virtual import VirtualEngine
+from scpslab.lab.loop import Epoch
+from scpslab.lab.records import COPIES, LONGEST_LIVE, MOST_LIVE_BYTES, Live
+from scpslab.running.events import CellProgress, RunInterrupted, RunStarted
+from scpslab.setup import Images
 
 NEEDED = 100
 
@@ -107,3 +126,163 @@ def test_nothing_boots_after_a_stop(pool):
     with pool.use("a") as held:
         assert held.template.memory_bytes is None
     assert pool.given_back == pool.made
+
+
+# What these say is in the plan by then (the keys of scenarios), or only in messages.
+OUTSIDE = ("documents", "core/errors.py", "core/folders.py", "core/scratch.py", "core/contents.py")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the package in which modules can be changed."""
+    folder = tmp_path_factory.mktemp("copy") / "scpslab"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def covered(parts):
+    return sorted(
+        file
+        for part in parts
+        for file in ((PACKAGE / part).rglob("*.py") if (PACKAGE / part).is_dir() else [PACKAGE / part])
+    )
+
+
+@pytest.mark.parametrize("file", covered(INPUT_PARTS), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_a_change_of_a_module_that_makes_inputs_is_another_hash(copy, file):
+    before, changed = input_hash(copy), copy / file.relative_to(PACKAGE)
+    changed.write_text(f"{changed.read_text()}\n# changed\n")
+
+    assert input_hash(copy) != before
+
+
+def test_every_module_that_vectors_are_made_with_is_covered():
+    """Those of the lab program are in the bundle's hash."""
+    known = {*covered(INPUT_PARTS), *covered(PARTS)}
+    left = {
+        file
+        for file in imported_by(PACKAGE / "scenario" / "errors.py")
+        if file not in known and not str(file.relative_to(PACKAGE)).startswith(OUTSIDE)
+    }
+
+    assert not left
+
+
+def imported_by(first: Path):
+    """The modules of the package that a module imports, and those that they import."""
+    found, waiting = set(), [first]
+    while waiting:
+        for node in ast.walk(ast.parse(waiting.pop().read_text())):
+            names = (
+                [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                if isinstance(node, ast.ImportFrom) and node.module
+                else []
+            )
+            for name in names:
+                path = PACKAGE.parent.joinpath(*name.split("."))
+                for file in (path.with_suffix(".py"), path / "__init__.py"):
+                    if name != "scpslab" and file.is_file() and PACKAGE in file.parents and file not in found:
+                        found.add(file)
+                        waiting.append(file)
+    return found
+
+
+def test_an_engine_s_hash_covers_inputs_and_bundle(monkeypatch):
+    small_plan = no_network({"wall_s": 1, "memory_mib": 64})
+
+    def made(images):
+        engine = VirtualEngine()
+        engine._bundles = {needs: (Path(), bundle_hash(images, None)) for needs in [Needs.of(small_plan)]}
+        return engine.hash(small_plan)
+
+    images = Images(Path(), Path(), Path(), "parts")
+    hashes = {made(images), made(Images(Path(), Path(), Path(), "other parts"))}
+    monkeypatch.setattr("scpslab.engine.uml.input_hash", lambda: "other inputs")
+    assert len(hashes | {made(images)}) == 3
+    assert all(file.is_file() for file, _ in sources())
+
+
+SOURCES = frozenset({"transfer", "queue-hop"})
+
+
+def line(text: str) -> bytes:
+    return f"\x1e{text}".encode()
+
+
+def test_a_line_of_the_live_stream_is_a_sample():
+    started = CellSample(1.5, "transfer", {"state": "started"})
+    assert read(line('{"source": "transfer", "t_s": 1.5, "state": "started"}'), SOURCES) == started
+    waits = CellSample(0, "queue-hop", {"bytes": 7, "rate": None})
+    assert read(line('{"source": "queue-hop", "t_s": 0, "bytes": 7, "rate": null}\r'), SOURCES) == waits
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b'{"source": "transfer", "t_s": 1}',
+        b'x\x1e{"source": "transfer", "t_s": 1}',
+        *map(line, ["", "{", "[" * 2000, '["source", "t_s"]', '{"source": "transfer"}', '{"t_s": 1}']),
+        *(line(f'{{"source": {source}, "t_s": 1}}') for source in ('"somebody"', '["transfer"]')),
+        *(
+            line(f'{{"source": "transfer", "t_s": {t_s}}}')
+            for t_s in ("true", '"1"', "-1", "1e300", "NaN", '1, "t_s": 2')
+        ),
+        *(
+            line(f'{{"source": "transfer", "t_s": 1, {value}}}')
+            for value in (
+                *('"bytes": Infinity', f'"bytes": 1{"0" * 1000}', '"bytes": [1]', '"bytes": false', '"by tes": 1'),
+                *('"state": "\\u001b[2J"', '"state": "\\u202e"', f'"state": "{"x" * 61}"'),
+            )
+        ),
+        line('{"source": "transfer", "t_s": 1}' + " " * LONGEST_LIVE),
+        b'\x1e{"source": "transfer", "t_s": 1, "state": "\xff"}',
+    ],
+)
+def test_a_line_that_the_lab_does_not_write_is_no_sample(said):
+    assert read(said, SOURCES) is None
+
+
+class Awake:
+    """A loop that sleeps when it is told to."""
+
+    def __init__(self):
+        self.calls = []
+
+    def before_sleep(self, call):
+        self.calls.append(call)
+
+    def sleep(self):
+        while self.calls:
+            self.calls.pop()(10**9)
+
+
+def test_the_stream_has_an_end_and_grows_thin(capsys):
+    """At most a record a second; each further 128 of a source are twice as far apart; 1 MiB in all."""
+    live = Live(loop := Awake(), Epoch())
+    for t_s in range(10 * COPIES):
+        for _ in range(2):
+            live.copy("queue-hop", {"t_s": t_s, "bytes": 1})
+        live.copy("queue-hop", {"t_s": t_s + 0.5, "bytes": 1})
+        if t_s % 2:
+            loop.sleep()
+    told = [read(said.encode(), SOURCES).t_s for said in capsys.readouterr().out.split("\n")[:-1]]
+    assert told[: 2 * COPIES : 2] == list(range(COPIES))
+    assert told[1 : 2 * COPIES : 2] == list(range(COPIES))
+    assert len(told) == 2 * (COPIES + COPIES + COPIES + COPIES // 8 * 3)
+
+    live = Live(loop, Epoch())
+    live.copy("transfer", {"t_s": 1, "state": "x" * LONGEST_LIVE})
+    for number in range(2 * MOST_LIVE_BYTES // 1000):
+        live.copy(str(number), {"t_s": 1, "state": "x" * 1000})
+        loop.sleep()
+    assert MOST_LIVE_BYTES - 1100 < len(capsys.readouterr().out) <= MOST_LIVE_BYTES
+
+
+def test_the_bar_shows_how_far_a_cell_is(tmp_path):
+    console = Console(force_terminal=True, width=200, file=io.StringIO())
+    shown = ConsoleProgress(console)
+    shown(RunStarted("test", tmp_path, "virtual", ("r1",)))
+    shown(CellProgress("r1", CellSample(41.2, "tcp-ws1", {"bytes_acked": 1_200_000})))
+
+    assert shown.bar.tasks[0].description == "r1 at 41 s, 1.2 MB acknowledged"
+    shown(RunInterrupted("test", tmp_path))

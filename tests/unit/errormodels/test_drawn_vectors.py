@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from scpslab.audit.direction import _bad_until, _errors_until
+from scpslab.audit import _bad_until, _errors_until
 from scpslab.core.errors import CapabilityError
 from scpslab.core.seeds import stream
 from scpslab.plan.error_models import MODELS, Errors

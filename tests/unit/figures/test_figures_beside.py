@@ -12,7 +12,7 @@ from scpslab.analysis.figures.recipe import RECIPES
 from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.report import write_report
 from scpslab.core.errors import ScenarioError, UsageError
-from scpslab.runs.origin import seal
+from scpslab.runs.run import seal
 from tests import golden
 from tests.cases import changed, document, refusal
 from tests.runs import write_manifest

@@ -16,9 +16,8 @@ from scpslab.analysis.figures.canvas import Picture, words_in
 from scpslab.analysis.figures.conditions import Conditions, differences, facts_of, said
 from scpslab.analysis.figures.plots import load, load_all
 from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
-from scpslab.analysis.figures.recipe import CellRecipe
+from scpslab.analysis.figures.recipe import CellRecipe, mark_sentences, marks_of, origin
 from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, fits
-from scpslab.analysis.figures.words import mark_sentences, marks_of, origin
 from scpslab.analysis.run import RunCell
 from scpslab.core.errors import ScenarioError
 from scpslab.scenario import planning
@@ -185,9 +184,8 @@ def test_an_axis_called_ber_that_sets_something_else_gets_no_marks():
 def test_values_without_conditions_are_refused(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
-        "kind: figure\nversion: 1\nplot: metric-vs-axis\ntitle: a\nmetric: transfer_s\naxis: ber\nx: {label: "
-        "x (1)}\ny: {label: y (s)}\n"
-        "paper: [{label: a, source: b, points: [[0, 1]]}]\n"
+        "kind: figure\nversion: 1\nplot: metric-vs-axis\ntitle: a\nmetric: transfer_s\naxis: ber\nx: {label: x "
+        "(1)}\ny: {label: y (s)}\npaper: [{label: a, source: b, points: [[0, 1]]}]\n"
     )
     with pytest.raises(ScenarioError, match="values of a paper without conditions"):
         load(path)
@@ -290,3 +288,5 @@ def test_a_picture_s_file_has_its_words(run_dir):
     assert words.title == "Throughput against bit error rate"
     assert "bulk: 60,000 bytes in 1400-byte segments" in words.conditions
     assert "<dc:description>fy97" in path.with_suffix(".svg").read_text()
+    path.write_bytes(b"half")
+    assert words_in(path) is None

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.plots import metric_vs_axis
-from scpslab.analysis.figures.plots.metric_vs_axis import _Positions
+from scpslab.analysis.figures.plots.metric_vs_axis import _look, _Positions
 from scpslab.analysis.figures.source import NothingToDrawError, Source, axis_number
 from scpslab.analysis.statistics import Group
 from scpslab.core.errors import ResultError
@@ -142,3 +142,10 @@ def test_no_series_stands_at_a_negative_error_rate_on_a_linear_axis():
 )
 def test_a_unit_counts_quantities_of_its_kind(unit, text, fits):
     assert metric_vs_axis._counts_in(unit, text) is fits
+
+
+def test_every_series_has_a_look_of_its_own():
+    """Also where there are more of them than colours."""
+    for others in (1, 2):
+        looks = [tuple(_look(first, rest, others).values()) for first in range(14) for rest in range(others)]
+        assert len(set(looks)) == 14 * others

@@ -1,7 +1,6 @@
 """A transfer over time: what the panels show is what the records and captures say."""
 
-import json
-from dataclasses import replace
+import ipaddress
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +8,12 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from scpslab import plan as plans
 from scpslab.analysis.figures.canvas import COLOURS
 from scpslab.analysis.figures.plots import over_time
 from scpslab.analysis.figures.source import flow_at
 from scpslab.analysis.run import open_cell
+from scpslab.measure.states import ENDS, SEGMENTS, UNSET
 from tests.made_records import Line, packets, tcp, written
-from tests.runs import write_record
-
-from scpslab.kinds.probes.tcp_info.plan import TcpInfo
 
 CELL, OTHER = "stack=reno,ber=1e-05,r1", "stack=bbr,ber=1e-05,r1"
 
@@ -31,20 +27,18 @@ def panels(figure: Figure) -> dict[str, object]:
 
 
 def with_records(run_dir: Path, name: str) -> Path:
-    """The cell with a tcp_info probe and a record of two lost packets added."""
-    folder = run_dir / "cells" / name
-    plan = plans.read(json.loads((folder / "plan.json").read_text()))
-    probes = (
-        *plan.cell.probes,
-        TcpInfo(name="tcp-ws1", node="ws1", interval_ns=10**8),
+    """The cell with states of the kernel's TCP and a record of two lost packets added."""
+    folder, columns = run_dir / "cells" / name, ENDS | SEGMENTS
+    near, far = (int.from_bytes(ipaddress.IPv4Address(ip).packed, "little") for ip in ("10.1.0.1", "10.2.0.2"))
+    ends = {"near": near, "far": far, "near_port": 40001, "far_port": 5001, "mss": 1400, "srtt_us": 540_000}
+    told = {"at": [2 * SECOND_NS, SECOND_NS, SECOND_NS], "cwnd": [4, 10, 5], "ssthresh": [UNSET, UNSET, 5]}
+    planes = (
+        np.array(told.get(name, [ends.get(name, 0)] * 3), np.int64).astype("<i8").view(np.uint8).reshape(3, 8)
+        for name in columns
     )
-    (folder / "plan.json").write_text(plans.text(replace(plan, cell=replace(plan.cell, probes=probes))))
-    ends = {"local": "10.1.0.1:40001", "remote": "10.2.0.2:5001", "srtt_ms": 540.0, "mss_bytes": 1400, "unacked": 1}
-    samples = [
-        {"t_s": t_s, "cwnd_segments": cwnd, "ssthresh_segments": ssthresh, **ends}
-        for t_s, cwnd, ssthresh in ((2.0, 4, 2147483647), (3.0, 10, 2147483647), (4.0, 5, 5))
-    ]
-    write_record(folder, "tcp-ws1", samples)
+    content = b"".join(its[:, :size].T.tobytes() for its, size in zip(planes, columns.values(), strict=True))
+    head = " ".join(f"{name}:{size}" for name, size in columns.items())
+    (folder / "records" / "states.rec").write_bytes(f"scpslab states 1\ncolumns {head}\nstates 3\n".encode() + content)
     flow = tcp(("10.1.0.1", 40001), ("10.2.0.2", 5001))
     lost = [
         Line(flow, 2 * SECOND_NS, 5 * SECOND_NS // 2, "corrupt", payload=1400, flags=ACK),
@@ -54,10 +48,10 @@ def with_records(run_dir: Path, name: str) -> Path:
     return folder
 
 
-def test_without_records_the_captures_and_the_queue_probe_are_drawn(drawn):
+def test_without_records_the_captures_are_drawn(drawn):
     """The legend names only what is drawn."""
     found = panels(drawn("over-time", CELL))
-    assert list(found) == ["window (kB)", "round trip (ms)", "queue (kB)", "arrived (kB)", "rate (Mbit/s)"]
+    assert list(found) == ["window (kB)", "round trip (ms)", "arrived (kB)", "rate (Mbit/s)"]
     labels = {line.get_label() for line in found["window (kB)"].lines}
     assert "unacknowledged" in labels
     assert not labels & {"cwnd", "ssthresh"}
@@ -70,16 +64,6 @@ def test_windows_are_in_bytes_and_a_threshold_not_set_is_not_drawn(run_dir, draw
     assert np.allclose(lines["cwnd"].get_xdata(), np.array([2.0, 3.0, 4.0]) - start_s)
     assert np.allclose(lines["cwnd"].get_ydata(), [5.6, 14.0, 7.0])
     assert np.array_equal(lines["ssthresh"].get_ydata(), [np.nan, np.nan, 7.0], equal_nan=True)
-
-
-def test_each_cause_of_loss_has_a_row(run_dir, drawn):
-    with_records(run_dir, CELL)
-    axes = panels(drawn("over-time", CELL))["lost"]
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["queue\nforward", "corrupt\nforward"]
-    start_s = open_cell(run_dir / "cells" / CELL).plan.cell.workloads[0].start_ns / 1e9
-    assert sorted(
-        (round(float(line.get_xdata()[0]) + start_s, 6), float(line.get_ydata()[0])) for line in axes.lines
-    ) == [(2.5, 1.0), (3.5, 0.0)]
 
 
 def test_the_rate_adds_up_to_the_bytes_of_the_file(run_dir, drawn):
@@ -99,15 +83,6 @@ def test_cells_over_each_other_have_a_colour_each_and_one_legend(drawn):
         "stack reno, ber 1e-05",
         "stack bbr, ber 1e-05",
     ]
-
-
-def test_lines_of_sequence_numbers_never_go_back(drawn):
-    figure = drawn("fy97-a21", CELL, OTHER, capture="source")
-    lines = [line for line in figure.axes[0].lines if line.get_linestyle() != "None"]
-    assert len(lines) == 2
-    assert all(np.all(np.diff(line.get_ydata()) > 0) for line in lines)
-    marks = [line for line in figure.axes[0].lines if line.get_linestyle() == "None"]
-    assert sum(len(line.get_xdata()) for line in marks) > 0
 
 
 def test_a_figure_of_all_cells_takes_no_choice_of_them(scpslab, run_dir):

@@ -6,7 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from scpslab.analysis.figures.canvas import Picture, Words, save
+from scpslab.analysis.figures.canvas import Picture, save
+from scpslab.analysis.figures.recipe import Words
 from scpslab.analysis.output import pages
 from scpslab.cli.terminal import tell_warnings
 

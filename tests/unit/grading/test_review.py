@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from scpslab_course.cli import grade as command
+from scpslab_course.cli.grade import packed
 from scpslab_course.course.folder import Student, moment_of, named_submitters
 from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
@@ -194,7 +195,8 @@ def test_late_days_are_counted_from_the_due_time(course, settings):
     at = moment_of("2026-12-02T11:01Z")
     late = replace(settings, course=due, times={CLASS[0].path: at})
     (said,) = late.late(CLASS[0])
-    assert (said.code, "2 late days" in said.says, said.holds) == (Code.LATE_SUBMISSION, True, False)
+    assert (said.code, said.holds) == (Code.LATE_SUBMISSION, False)
+    assert said.says == "handed in at 2026-12-02 12:01+01:00, 2 late days; it was due at 2026-12-01 12:00+01:00"
     assert [*settings.late(CLASS[0]), *late.late(CLASS[1])] == []
 
 
@@ -231,3 +233,18 @@ def test_pages_that_cannot_be_written_cost_no_grade(course, graded, scpslab, tmp
     assert (code != 0, "No space left" in said) == (True, True)
     assert "anna.tar.gz" in out.read_text()
     assert "answer why" in marks.read_text()
+
+
+def test_files_that_a_platform_has_renamed_are_submissions_and_others_are_named(tmp_path, capsys):
+    names = [
+        "a_1_x.submission.tar-1.gz",
+        "b_2_x.submission.tar.gz",
+        "b_2_answers.yaml",
+        "c_onlinetext.html",
+        ".DS_Store",
+    ]
+    for name in names:
+        (tmp_path / name).write_text("")
+    assert [path.name for path in packed(tmp_path)] == names[:2]
+    assert "found 1 files that are not packed" in " ".join(capsys.readouterr().err.split())
+    assert packed(tmp_path / names[2]) == [tmp_path / names[2]]

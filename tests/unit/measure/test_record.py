@@ -1,4 +1,7 @@
-"""What is measured from a record of packets, made by hand: against what was put in, and against a capture of the same."""
+"""What is measured from a record of packets, made by hand: against what was put in, and against a capture of the same.
+What the slowest hop offers over a span of time: events change rates. Fates and repairs from a record, against what
+a small TCP lost and sent again.
+"""
 
 import gc
 import time
@@ -11,14 +14,18 @@ import pytest
 from scpslab.analysis.collect import measure
 from scpslab.analysis.metrics.base import Subject, Unknown
 from scpslab.analysis.metrics.data_flows import data_connection
-from scpslab.analysis.run import View, open_cell
-from scpslab.measure.connections import SYN, split_connections
+from scpslab.analysis.run import View, bottleneck, bottleneck_bps, open_cell, steady_bps
+from scpslab.measure.connections import RST, SYN, split_connections
+from scpslab.measure.losses import NOBODY, Fates, origins, resends
 from scpslab.measure.packets import read
 from scpslab.measure.record import Record
-from scpslab.measure.traces import flow_of, new_bytes, round_trips, time_average
+from scpslab.measure.traces import flow_of, new_bytes, round_trips, time_average, transfer_times
+from scpslab.plan.cell import Impairment
 from scpslab.plan.disciplines import Queue
+from scpslab.plan.events import LinkStep
 from scpslab.plan.links import Direction, End, Link
 from scpslab.plan.network import NetworkPlan
+from scpslab.plan.profiles import Profile
 from tests.made_records import Line, packets, tcp, written
 
 from scpslab.kinds.workloads.iperf3 import metrics as iperf3
@@ -26,8 +33,8 @@ from scpslab.kinds.workloads.iperf3 import metrics as iperf3
 MS = 10**6
 THERE, BACK = (("10.0.0.1", 40_000), ("10.0.0.2", 5001)), (("10.0.0.2", 5001), ("10.0.0.1", 40_000))
 ACK = 0x10
-# Known only from a capture, which has options; and what a probe samples and the record has exactly.
-OF_PROBES = {"queue_mean_bytes", "queue_estimate_r"}
+# Known only from the record, and the word that captures lack it.
+OF_RECORDS = {"queue_mean_bytes", "queue_estimate_r", "unmeasured"}
 
 
 class TwoHosts:
@@ -49,7 +56,7 @@ class TwoHosts:
 def record_of(forward: list[Line], back: list[Line] = ()) -> Record:
     """A record of the link's two directions."""
     network: NetworkPlan = TwoHosts()
-    return Record([packets("hop", "forward", forward), packets("hop", "return", list(back))], network)
+    return Record([packets("hop", "forward", forward), packets("hop", "return", list(back))], network, {})
 
 
 def data(offered_ms: float, number: int, **what) -> Line:
@@ -97,7 +104,7 @@ def test_columns_from_the_record_are_those_of_whole_captures(synthetic, tmp_path
     )
     assert of_record["capture_retransmissions"] == transfer.retransmissions == 3
     differ = {name for name in of_captures if of_captures[name] != of_record[name]}
-    assert differ <= OF_PROBES
+    assert differ <= OF_RECORDS
 
 
 def test_a_filtered_capture_changes_nothing(synthetic, tmp_path):
@@ -144,6 +151,19 @@ def test_a_corrupted_packet_has_not_arrived():
     assert new_bytes(arrived).tolist() == [1000, 1000]
 
 
+def test_what_comes_behind_a_reset_is_another_connections():
+    """A gateway that has stopped lets pass what its own connection had for an end: other numbers, the same ports."""
+    reset = data(500, 2, payload=0, flags=RST)
+    strays = [data(600, 10**6), data(700, 1)]
+    answers = [ack(200, 0), ack(400, 1), replace(ack(600, 0), acknowledgement=(1 << 30)), ack(701, 2)]
+    found = sent_by(record_of([syn(0), data(300, 0), data(301, 1), reset, *strays], answers))
+    assert (found.total_bytes, found.ack.tolist(), transfer_times(found)) == (2000, [0, 1000], None)
+    # A host that refuses at first, and is asked again with the same ports, has one connection.
+    again = [syn(0), syn(250), data(300, 0)]
+    refused = replace(ack(101, 0), flags=ACK | RST)
+    assert sent_by(record_of(again, [refused])).total_bytes == 1000
+
+
 def test_the_queue_is_known_at_every_change():
     there = [
         data(0, 0, due=10 * MS),
@@ -151,10 +171,9 @@ def test_the_queue_is_known_at_every_change():
         data(6, 2, fate="queue", arrived=None),
         data(30, 3, due=40 * MS),
     ]
-    t_s, depth, drops = record_of(there).depth("hop", "forward")
-    assert (t_s * 1000).tolist() == pytest.approx([0, 5, 6, 10, 20, 30, 40])
-    assert depth.tolist() == [1040, 2080, 2080, 1040, 0, 1040, 0]
-    assert drops.tolist() == [0, 0, 1, 1, 1, 1, 1]
+    t_s, depth = record_of(there).depth("hop", "forward")
+    assert (t_s * 1000).tolist() == pytest.approx([0, 5, 10, 20, 30, 40])
+    assert depth.tolist() == [1040, 2080, 1040, 0, 1040, 0]
     assert time_average(t_s, depth, 0.0, 0.04) == pytest.approx(1040 * (5 + 2 * 5 + 10 + 10) / 40)
 
 
@@ -240,3 +259,167 @@ def test_many_connections_take_no_longer_each_than_few():
 
     # With a look at all packets for each it would be more than thirty times.
     assert takes(2400) / takes(300) < 16
+
+
+PLANNED = 2_000_000
+
+
+def with_profile(plan, columns, **of):
+    """The plan with a profile of the hop."""
+    profile = Profile(columns=columns, delay="steps", when_down="lose", reorder=False, until_ns=10**10, **of)
+    impairment = Impairment(link="hop", direction="forward", errors=None, profile=profile)
+    return replace(plan, cell=replace(plan.cell, impairments=(impairment,)))
+
+
+@pytest.fixture
+def at_rates(synthetic):
+    """The mean rate over a span, after the steps (seconds, bit/s) of the slowest hop, which is 265 ms from the sink."""
+
+    def mean(steps, span_s):
+        plan = synthetic.plan({}, 1)
+        events = tuple(
+            LinkStep(t_ns=round(t_s * 1e9), link="hop", directions=("forward",), change="rate", value=rate)
+            for t_s, rate in steps
+        )
+        plan = replace(plan, cell=replace(plan.cell, events=events))
+        return bottleneck_bps(plan, plan.cell.workloads[0], span_s)
+
+    return mean
+
+
+def test_without_events_the_rate_is_that_of_the_plan(at_rates):
+    assert at_rates([], None) == at_rates([], (1, 2)) == PLANNED
+
+
+def test_capacity_is_the_integral_of_the_rate(at_rates):
+    delay_s = 0.265
+    span = (1 + delay_s, 5 + delay_s)
+    assert at_rates([(2.0, 500_000)], span) == pytest.approx((PLANNED + 3 * 500_000) / 4)
+    assert at_rates([(0.5, 1_000_000), (9.0, 1)], span) == pytest.approx(1_000_000)
+    assert at_rates([(3.0, 1_000_000), (2.0, 500_000)], span) == pytest.approx((PLANNED + 500_000 + 2_000_000) / 4)
+
+
+@pytest.mark.parametrize(("columns", "known"), [(("rate",), False), (("packets",), False), (("delay",), True)])
+def test_without_the_table_of_a_profile_that_says_when_packets_leave_it_is_not_known(synthetic, columns, known):
+    """A static rate would give a utilization above 1."""
+    plan = with_profile(synthetic.plan({}, 1), columns, table=None, file="/pass.csv", sha256="0" * 64)
+    hop = bottleneck(plan, plan.cell.workloads[0])
+    rates = bottleneck_bps(plan, plan.cell.workloads[0], (1.0, 2.0)), steady_bps(plan, hop)
+    assert rates == ((PLANNED, PLANNED) if known else (None, None))
+
+
+@pytest.mark.parametrize(
+    ("columns", "table", "capacity"),
+    [
+        (("rate",), "t_s,rate_bit_s\n0,1000000\n2,500000\n4,1\n", (1_000_000 + 2 * 500_000) / 3),
+        (("rate",), "# repeat_s: 2\nt_s,rate_bit_s\n0,1000000\n1,0\n", 1_000_000 / 3),
+        (("packets",), "t_s,packets\n0,5\n2,7\n", None),
+    ],
+)
+def test_capacity_is_the_integral_of_a_profile(synthetic, columns, table, capacity):
+    plan = with_profile(synthetic.plan({}, 1), columns, table=table)
+    span = (1.265, 4.265)
+    assert bottleneck_bps(plan, plan.cell.workloads[0], span) == (capacity and pytest.approx(capacity))
+    # The same where the run has the table.
+    plan = with_profile(synthetic.plan({}, 1), columns, table=None, file="/pass.csv", sha256="0" * 64)
+    found = bottleneck_bps(plan, plan.cell.workloads[0], span, lambda profile: table)
+    assert found == (capacity and pytest.approx(capacity))
+
+
+def test_over_an_unknown_time_it_is_not_known(at_rates):
+    assert at_rates([(2.0, 500_000)], None) is None
+
+
+def test_each_loss_and_its_repair(synthetic):
+    transfer = synthetic.simulate(60_000, 1400, {7, 20, 21})
+    planned = synthetic.plan({}, 1)
+    lost = list(Fates(Record(synthetic.recorded(planned, transfer), planned.network, {})).lost())
+
+    arrived = {id(packet) for _, packet, mine in transfer.sink if mine}
+    isn = next(packet.seq for _, packet, mine in transfer.source if mine and packet.flags & 2)
+    sent = [(t_s, packet) for t_s, packet, mine in transfer.source if mine]
+    gone = [(t_s, (packet.seq - isn - 1) % 2**32) for t_s, packet in sent if id(packet) not in arrived]
+    assert [(one.sent_s, one.seq) for one in lost] == [(pytest.approx(t_s), seq) for t_s, seq in gone]
+    assert {(one.cause, one.place, one.repair) for one in lost} == {("corrupt", "arrival", "repaired")}
+    for one in lost:
+        again = [t_s for t_s, packet in sent if (packet.seq - isn - 1) % 2**32 == one.seq and id(packet) in arrived]
+        assert one.repaired_s == pytest.approx(again[0])
+
+
+@pytest.mark.parametrize(
+    ("segments", "lost", "expected"),
+    [
+        ([0, 1, 2, 3], {2: "queue"}, []),
+        ([0, 1, 2, 1], {2: "queue"}, ["queue"]),
+        ([0, 1, 1, 1], {2: "queue", 3: "corrupt"}, ["queue", "corrupt"]),
+        ([0, 1, 1, 1], {2: "queue"}, ["queue", "superfluous"]),
+        ([0, 1, 1, 1], {3: "corrupt"}, ["superfluous", "superfluous"]),
+        # A packet that was lost before the capture, and whose number is below the highest, is no retransmission.
+        ([0, 2, 1], {}, []),
+        ([], {}, []),
+    ],
+)
+def test_the_latest_copy_decides_unless_one_was_not_lost(segments, lost, expected):
+    left = np.array(segments, np.int64) * 1400
+    causes = [lost.get(number, "") for number in range(1, len(segments) + 1)]
+    assert [cause for _, cause in resends(left, left + 1400, causes)] == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "later", "is_whole", "expected"),
+    [
+        # Identities with their times. As many of each: by rank, whatever the clocks say.
+        ([(1, 0), (2, 1), (1, 5)], [(1, 9), (1, 9), (2, 9)], False, [0, 2, 1]),
+        # Fewer later: the last one by then.
+        ([(1, 0), (1, 5), (1, 8)], [(1, 6)], False, [1]),
+        ([(1, 5)], [(1, 4), (1, 6), (2, 6)], False, [NOBODY, 0, NOBODY]),
+        # A place that sees all packets, and saw fewer of these, cannot tell which.
+        ([(1, 5)], [(1, 6), (1, 7)], True, [NOBODY, NOBODY]),
+        ([], [(1, 6)], True, [NOBODY]),
+        ([(1, 5)], [], True, []),
+    ],
+)
+def test_a_packet_is_found_again_by_what_it_is_and_by_order(before, later, is_whole, expected):
+    columns = [np.array(side, np.int64).reshape(-1, 2) for side in (before, later)]
+    names = [side[:, :1] for side in columns]
+    found = origins(names[0], columns[0][:, 1], names[1], columns[1][:, 1], is_whole=is_whole)
+    assert found.tolist() == expected
+
+
+def lossy(segments: int) -> Record:
+    """Segments of which every tenth is lost, and sent again a while later."""
+    flow = tcp(("10.0.0.1", 40_000), ("10.0.0.2", 5001))
+    first = [(1000 * number, number, number % 10 == 3) for number in range(segments)]
+    again = [(1000 * (number + 25) + 1, number, False) for _, number, is_lost in first if is_lost]
+    lines = [
+        Line(
+            flow,
+            t_ns,
+            t_ns + 100,
+            fate="corrupt" if is_lost else "delivered",
+            id_=number % 60_000 + (25 if is_lost else 0),
+            wire=1040,
+            payload=1000,
+            sequence=1000 * number,
+            flags=ACK,
+        )
+        for t_ns, number, is_lost in sorted(first + again)
+    ]
+    return record_of(lines)
+
+
+def test_twice_the_packets_take_twice_the_time():
+    def takes(segments: int) -> float:
+        record = lossy(segments)
+        times = []
+        for _ in range(4):
+            gc.collect()
+            begin = time.process_time()
+            lost = list(Fates(record).lost())
+            times.append(time.process_time() - begin)
+            assert len(lost) == segments // 10
+            assert all(one.repair == "repaired" for one in lost)
+        return min(times)
+
+    # With a look at all segments for each lost one it would be sixteen times.
+    assert takes(40_000) / takes(10_000) < 2.3**2

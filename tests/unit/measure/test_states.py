@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scpslab.core.errors import ResultError
-from scpslab.lab.packets import STATE_COLUMNS
+from scpslab.lab.packets import STATE_COLUMNS, write_scps_states
 from scpslab.measure.states import SHOWN, read, rows
 
 NEAR, FAR = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
@@ -31,14 +31,33 @@ def test_states_are_read_by_the_end_of_the_connection(tmp_path):
     file.write_bytes(written((-5, 0, 10, 2**31 - 1, 0), (10**10, 1, 3, 2, 500), (10**10 + 256, 0, 11, 7, 2**32 - 1)))
 
     assert list(rows(read(file))) == [
-        ("-0.000000005", "10.0.0.1:9", "10.0.0.2:80", 1400, 10, None, 0, 3, 2, 1),
-        ("10.000000256", "10.0.0.1:9", "10.0.0.2:80", 1400, 11, 7, 2**32 - 1, 3, 2, 1),
-        ("10.000000000", "10.0.0.2:80", "10.0.0.1:9", 1400, 3, 2, 500, 3, 2, 1),
+        ("-0.000000005", "10.0.0.1:9", "10.0.0.2:80", 1400, 14000, None, 0, 3, 2, 1, ""),
+        ("10.000000256", "10.0.0.1:9", "10.0.0.2:80", 1400, 15400, 9800, 2**32 - 1, 3, 2, 1, ""),
+        ("10.000000000", "10.0.0.2:80", "10.0.0.1:9", 1400, 4200, 2800, 500, 3, 2, 1, ""),
     ]
-    assert len(SHOWN) == 10
+    assert len(SHOWN) == 11
     assert read(tmp_path / "none") == ()
     file.write_bytes(written())
     assert read(file) == ()
+
+
+def test_states_of_scps_are_in_bytes_and_by_time(tmp_path):
+    """Of several programs; a killed one's last row may be cut. Windows up to 4 GiB, and none."""
+    file, row = tmp_path / "scps-states.rec", struct.Struct("<q4s4sHHIIII")
+    sender = [(1000, 2**32 - 1, 2**32 - 1, 0), (3000, 2**32 - 2, 1, 700_000)]
+    programs = [b"".join(row.pack(at, NEAR, FAR, 9, 80, 1400, *its) for at, *its in sender)]
+    programs.append(row.pack(2000, FAR, NEAR, 80, 9, 1400, 2801, 0, 5) + row.pack(9, FAR, NEAR, 80, 9, 1, 2, 3, 4)[:-1])
+
+    write_scps_states(file, programs, 500)
+
+    assert list(rows(read(file))) == [
+        ("0.000000500", "10.0.0.1:9", "10.0.0.2:80", 1400, None, None, 0, None, None, None, ""),
+        ("0.000002500", "10.0.0.1:9", "10.0.0.2:80", 1400, 2**32 - 2, 1, 700_000, None, None, None, ""),
+        ("0.000001500", "10.0.0.2:80", "10.0.0.1:9", 1400, 2801, 0, 5, None, None, None, ""),
+    ]
+    assert {told[-1] for told in rows(read(file, "g1"))} == {"g1"}
+    write_scps_states(tmp_path / "none", [], 0)
+    assert not (tmp_path / "none").exists()
 
 
 def test_what_is_no_such_file_is_refused(tmp_path):

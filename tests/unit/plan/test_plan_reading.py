@@ -1,4 +1,6 @@
-"""Plans are read strictly and written as they were."""
+"""Plans are read strictly and written as they were. Names: one rule, and no file name that leads elsewhere. Commands
+of workload `program`: the lab's words are filled in, the shell's and braces stay.
+"""
 
 import copy
 import json
@@ -11,14 +13,19 @@ from hypothesis import strategies as st
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.cli.shell import shell_plan
+from scpslab.core.errors import ScenarioError
+from scpslab.core.names import LONGEST_FILE_NAME, BadName, file_label, file_name, is_name
 from scpslab.engine.process import on_the_wall_clock
 from scpslab.plan import PlanError
 from scpslab.plan.probes import PROBES
 from scpslab.plan.stacks import STACKS
+from scpslab.plan.topology import Network
 from scpslab.plan.workloads import WORKLOADS
 from scpslab.scenario import planning, probes, services, stacks, topologies, workloads
 from tests import golden
 from tests.cases import places, refusal, values, with_value
+
+from scpslab.kinds.workloads.program.plan import filled, unknown_words
 
 
 def plan_of(name):
@@ -173,3 +180,104 @@ def test_the_model_of_every_stack_says_its_name_and_the_kernels_alone_goes_witho
 
     assert {name: get_args(field.annotation) for name, field in said.items()} == {name: (name,) for name in STACKS}
     assert [name for name, field in said.items() if not field.is_required()] == ["kernel"]
+
+
+@pytest.mark.parametrize("name", ["ws1", "stack=fy97-reno,ber=1e-06,r1", "hop", "r1", "a.b", "x+y", "_a", "A" * 100])
+def test_names_of_today_are_names(name):
+    assert is_name(name)
+    assert file_name(name, suffix=".jsonl") == f"{name}.jsonl"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        "a\0",
+        "a b",
+        "a\n",
+        "a" * 201,
+        *[r".", r"..", r"a..b", r".a", r"-a", r"a/b", r"/a", r"ä", r"r1.part", r"$(x)", r"~", r"a\b", r"=x"],
+    ],
+)
+def test_other_texts_are_none(name):
+    assert not is_name(name)
+    with pytest.raises(BadName, match="expected"):
+        file_name(name)
+
+
+@given(st.lists(st.text(max_size=30), max_size=3), st.sampled_from(["", ".u64"]))
+def test_a_file_name_is_one_name_in_its_folder(names, suffix):
+    try:
+        made = file_name(*names, suffix=suffix)
+    except BadName:
+        return
+    assert "/" not in made
+    assert made not in (".", "..")
+    assert len(made) <= LONGEST_FILE_NAME
+
+
+@given(st.text(max_size=300))
+def test_any_title_becomes_a_name(text):
+    assert is_name(file_label(text))
+
+
+def test_labels_of_scenarios_keep_their_form():
+    assert file_label("fy97/fig04:kernel-demo") == "fy97-fig04-kernel-demo"
+    assert file_label("../../etc/x") == "etc-x"
+
+
+def test_a_topology_cannot_have_a_node_or_link_outside():
+    network = Network("x")
+    with pytest.raises(ValueError, match="expected letters"):
+        network.host("../x")
+    network.host("a")
+    network.host("b")
+    with pytest.raises(ValueError, match="expected letters"):
+        network.link("a", "b", name="../x")
+
+
+def test_a_case_cannot_make_a_cell_that_is_another_s_unfinished_state(tmp_path):
+    name = "fy97/fig04:kernel-test"
+    with pytest.raises(ScenarioError, match="Rename a case"):
+        scenario.cells(scenario.load(name, ["sweep.stack.cases={a..b: {hosts.*.preset: modern}}"]))
+
+
+TEXT = """kind: scenario
+version: 1
+topology: point_to_point
+workloads:
+  - {{kind: program, name: t, from: h1, to: h2, size: 2 kB, server: 'x {{port}}', client: 'y', {more}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("send {to}:{port}", "send 10.0.0.2:4433"),
+        ("echo ${port} ${#port}", "echo ${port} ${#port}"),
+        ("awk '{{print $1}}'", "awk '{print $1}'"),
+        ("a {b,c} {} { d; }", "a {b,c} {} { d; }"),
+        ("{{{port}}}", "{4433}"),
+    ],
+)
+def test_words_are_filled_in(command, expected):
+    assert filled(command, {"to": "10.0.0.2", "port": "4433"}) == expected
+    assert unknown_words(command) == []
+
+
+def test_a_word_that_the_lab_does_not_know_is_refused():
+    assert unknown_words("x {prot} {port}") == ["prot"]
+
+
+def test_the_server_is_at_the_end_that_the_scenario_says(planned):
+    there, here = (planned(TEXT.format(more=f"server_at: {end}")).cell.workloads[0] for end in ("to", "from"))
+
+    assert (there.server_node, there.opener, there.contacted_ip) == ("h2", "h1", there.to_ip)
+    assert (here.server_node, here.opener, here.contacted_ip) == ("h1", "h2", here.words["from"])
+    assert {name: there.words[name] for name in ("from", "to")} == {name: here.words[name] for name in ("from", "to")}
+    assert there.words["server"] == there.words["to"] != here.words["server"] == here.words["from"]
+
+
+@golden.each("words of a program")
+def test_what_does_not_fit_is_refused(planned, tmp_path, case):
+    case.hold(refusal(planned, TEXT.format(more=case)), tmp_path)

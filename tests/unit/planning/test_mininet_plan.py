@@ -25,7 +25,7 @@ def end(node, number, ip=None, **said):
 
 FIELDS: dict[str, Any] = {
     "nodes": [
-        {"name": name, "kind": kind, "gateway": None}
+        {"name": name, "kind": kind}
         for name, kind in (("h1", "host"), ("s1", "switch"), ("x1", "switch"), ("h2", "host"))
     ],
     "links": [

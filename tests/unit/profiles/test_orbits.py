@@ -136,3 +136,13 @@ def test_tables_over_elevation():
     ):
         with pytest.raises(UnfitError):
             by_elevation(text, "t")
+    for cells in (b"10,1_000,0", b"10,1.5,0", b"1_0,1,0", b"10,1,1_0e-7", b"10"):
+        with pytest.raises(UnfitError, match="^t:3: found "):
+            by_elevation(b"elevation_deg,rate_bit_s,ber\n5,8,0\n" + cells + b"\n", "t")
+
+
+def test_every_elevation_that_is_seen_needs_a_row():
+    """Without one, the last row of a setting satellite would hold below its own elevation."""
+    orbit = Pass((STATION,), START, 86_400 * S, S, 10.0, by_elevation=((25.0, 2_000_000, 1e-6),))
+    with pytest.raises(UnfitError, match=r"at 10\.\d degrees, below the first row .*expected a row for 10 degrees"):
+        FORMATS["tle"].read(tle("ISS", FIRST, SECOND), "a.tle", Options(orbit=orbit))

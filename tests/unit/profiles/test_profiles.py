@@ -1,19 +1,29 @@
 """Profiles: each format against an example computed by hand, and hostile input."""
 
 import json
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scpslab.analysis.figures import conditions
 from scpslab.cli import app
-from scpslab.core.errors import ScenarioError
 from scpslab.core.problems import UnfitError
+from scpslab.plan.disciplines import FULL_PACKET_BYTES
+from scpslab.plan.links import FOR_EVER_NS
+from scpslab.plan.profiles import chances_of, longest_wait_ns, with_sums
+from scpslab.scenario.planning import flows
 from scpslab.scenario.profiles.format import Options
 from scpslab.scenario.profiles.formats import FORMATS, read
 from scpslab.scenario.profiles.profile import Profile, seconds
 from scpslab.scenario.profiles.words import drawn, explained
+from tests import golden
+from tests.cases import refusal
 
 S, MS = 10**9, 10**6
 
@@ -37,37 +47,28 @@ def test_a_table_says_everything():
     )
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("t_s,speed\n0,1\n", "file:1: found the columns"),
-        ("t_s,rate_bit_s\n0,1,2\n", "file:2: found 3 cells"),
-        ("t_s,rate_bit_s\n\n0,-1\n", "file:3: found"),
-        ("t_s,rate_bit_s\n1,8\n1,9\n", "times that ascend"),
-        ("t_s,up\n0,2\n", "file:2: found"),
-        ("t_s,ber\n0,0.6\n", "0 to 0.5"),
-        ("t_s,ber\n0,nan\n", "0 to 0.5"),
-        ("t_s,rate_bit_s,packets\n0,8,1\n", "a rate beside opportunities"),
-        ("# repeat_s: 1\nt_s,rate_bit_s\n0,8\n2,9\n", "a time after its last step"),
-        ("t_s,rate_bit_s\n0,1e11\n", "0 to 10000000000"),
-        ('t_s,rate_bit_s\n"0,8\n', "commas separate"),
-        ("t_s,rate_bit_s\n", "a profile without steps"),
-        ("", "no line with the names of columns"),
-    ],
-)
-def test_what_is_wrong_with_a_table_is_said_with_its_line(text, line):
-    with pytest.raises(UnfitError, match=line):
-        profiles("csv", text)
+@golden.each("profile that cannot be read", "case format_ text")
+def test_what_is_wrong_with_a_file_is_said_with_its_line(case, format_, text, tmp_path):
+    (path := tmp_path / "file").write_bytes(text.encode())
+    case.hold(refusal(read, path, format_, Options()), tmp_path)
+
+
+def test_comments_of_a_table_are_free():
+    """A comment that only begins like the key is none; times are rounded to nanoseconds."""
+    text = "# repeats every orbit\n# station: 45 N\n#\n# 15 s a turn\nt_s,delay_s\n0.30000000000000004,0.0250000006\n"
+    assert profiles("csv", text)["forward"] == Profile(delay_ns=((300 * MS, 25 * MS + 1),))
 
 
 def test_opportunities_are_counted_and_never_averaged():
     """Three packets in millisecond 2 stay three at one instant, and the trace repeats after its last line."""
-    found = profiles("mahimahi", "0\n2\n2\n2\n5\n", Options(delays=("delays", b"7\n7\n9\n"), delay_every_ns=2 * MS))
+    options = Options(delays=("delays", b"7\n7\n9\n"), delay_every_ns=2 * MS)
+    found = profiles("mahimahi", "0\n2\n2\n2\n5\n", options)
 
     assert found["forward"] == Profile(
         packets=((0, 1), (2 * MS, 3), (5 * MS, 1)), delay_ns=((0, 7 * MS), (4 * MS, 9 * MS)), repeat_ns=5 * MS
     )
-    assert FORMATS["mahimahi"].write(found["forward"], Options()) == "0\n2\n2\n2\n5\n"
+    bare = replace(found["forward"], delay_ns=())
+    assert FORMATS["mahimahi"].write(bare, Options()) == "0\n2\n2\n2\n5\n"
 
 
 def test_turns_are_written_out():
@@ -78,12 +79,6 @@ def test_turns_are_written_out():
     assert found.repeat_ns is None
 
 
-@pytest.mark.parametrize("text", ["", "5\n3\n", "0\n", "1.5\n", "-1\n", "²\n", "1\n\n2\n"])
-def test_no_trace(text):
-    with pytest.raises(UnfitError):
-        profiles("mahimahi", text)
-
-
 ION = """
 # a pass
 1 1 ''
@@ -92,19 +87,24 @@ s
 a contact +60 +7260 1 2 10000 0.9
 a contact +60 +7260 2 1 1000
 a range +0 +3660 1 2 12
+a range +3660 +7260 1 2 14
 a range 2026/11/29-21:01:00 +9000 2 1 13
 """
 
 
 def test_ion_counts_bytes():
-    """10,000 bytes per second are 80,000 bit/s; a range without one of its own holds for the other way too."""
+    """10,000 bytes per second are 80,000 bit/s. A range from the lower number to the higher holds for the other way too,
+    while that has none of its own (ionrc(5)).
+    """
     there, back = (profiles("ion", ION)[pair] for pair in ("1-2", "2-1"))
 
     assert there == Profile(
-        rate_bps=((60 * S, 80_000),), delay_ns=((60 * S, 12 * S),), up=((0, False), (60 * S, True), (7260 * S, False))
+        rate_bps=((60 * S, 80_000),),
+        delay_ns=((60 * S, 12 * S), (3660 * S, 14 * S)),
+        up=((0, False), (60 * S, True), (7260 * S, False)),
     )
     assert back.rate_bps == ((60 * S, 8_000),)
-    assert back.delay_ns == ((3660 * S, 13 * S),)
+    assert back.delay_ns == ((60 * S, 12 * S), (3660 * S, 13 * S))
 
 
 def test_hdtn_counts_bits():
@@ -127,22 +127,6 @@ def test_ion_and_hdtn_say_the_same():
     assert json.loads(as_hdtn)["contacts"][0]["rateBitsPerSec"] == 80_000
     assert "a contact +60 +7260 1 2 10000" in as_ion
     assert profiles("hdtn", as_hdtn)["1-2"] == profiles("ion", as_ion)["1-2"] == there
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("a contact +10 +5 1 2 1\n", "its end after its start"),
-        ("a contact +0 +10 1 2 1\na contact +5 +20 1 2 1\n", "do not overlap"),
-        ("d contact +0 1 2\n", "only adds"),
-        ("a contact 10 +20 1 2 1\n", "a time such as"),
-        ("a contact +0 +20 one 2 1\n", "the number of a node"),
-        ("a contact +0 +20 1 1 1\n", "at least one"),
-    ],
-)
-def test_contact_plans_that_are_none(text, said):
-    with pytest.raises(UnfitError, match=said):
-        profiles("ion", text)
 
 
 def test_time_varying_graphs():
@@ -280,18 +264,133 @@ def test_hostile_files_are_refused_with_what_was_expected(name, data):
         list(explained(profile))
 
 
-def test_files_that_are_none(tmp_path):
+@golden.each("file of no format")
+def test_files_that_are_none(case, tmp_path):
     (tmp_path / "a.xyz").write_text("")
-    for path, said in ((tmp_path / "b.csv", "no such file"), (tmp_path, "suffix"), (tmp_path / "a.xyz", "--format")):
-        with pytest.raises(ScenarioError, match=said):
-            read(path, None, Options())
-    with pytest.raises(ScenarioError, match="a.xyz: found no line"):
-        read(tmp_path / "a.xyz", "csv", Options())
+    case.hold(refusal(read, tmp_path / case, None, Options()), tmp_path)
 
 
 def typed(capsys, *words):
     app.program(list(words))(list(words), standalone_mode=False)
     return capsys.readouterr()
+
+
+@st.composite
+def plans(draw):
+    """A profile of contacts with changes inside of them; now and then one that contact plans cannot say."""
+    unit = draw(st.sampled_from([S, S, S, S // 2]))
+    times = sorted(draw(st.lists(st.integers(0, 50), unique=True, min_size=4, max_size=8)))
+    changes = sorted(draw(st.lists(st.integers(0, 50), unique=True, max_size=6)))
+    rates = tuple((t * unit, draw(st.sampled_from([8, 80, 800, 801]))) for t in [-1, *changes])
+    delays = tuple((t * unit, draw(st.integers(0, 3)) * draw(st.sampled_from([S, S, S, S // 4]))) for t in changes)
+    columns = {
+        "rate_bps": tuple((max(t, 0), rate) for t, rate in rates[:1] if changes[:1] != [0]) + rates[1:],
+        "delay_ns": delays if changes[:1] == [0] else ((0, S), *delays),
+        "up": tuple((t * unit, number % 2 == 0) for number, t in enumerate(times)),
+        "ber": draw(st.sampled_from([(), (), (), ((0, 0.1),)])),
+    }
+    return Profile(**columns, repeat_ns=draw(st.sampled_from([None, None, None, 100 * S])))
+
+
+@pytest.mark.parametrize("name", ["hdtn", "ion"])
+@settings(deadline=None, max_examples=400)
+@given(profile=plans())
+def test_a_contact_plan_holds_what_was_written_or_it_is_refused(name, profile):
+    """Within contacts all values come back, delays to the nearest second, and a second trip changes nothing."""
+    try:
+        text = FORMATS[name].write(profile, Options())
+    except UnfitError:
+        unit = 8 if name == "ion" else 1
+        assert (
+            profile.ber
+            or profile.repeat_ns
+            or profile.up[-1][1]
+            or any(t % S for steps in profile.columns.values() for t, _ in steps)
+            or any(rate % unit for _, rate in profile.rate_bps)
+        )
+        return
+    back = profiles(name, text)["1-2"]
+    assert not profile.ber
+    assert profile.repeat_ns is None
+    for t in range(0, 60 * S, S // 2):
+        is_up = profile.at("up", t) in (None, True)
+        assert is_up is (back.at("up", t) in (None, True))
+        if is_up:
+            assert back.at("rate_bps", t) == profile.at("rate_bps", t)
+            assert abs(back.at("delay_ns", t) - profile.at("delay_ns", t)) <= S // 2
+    assert profiles(name, FORMATS[name].write(back, Options()))["1-2"] == back
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.sampled_from([0, 8, 16, 32])), max_size=5),
+    st.sampled_from([8, 16, 32]),
+    st.integers(1, 6),
+)
+def test_the_longest_wait_is_that_of_the_worst_moment(before, last, room_bytes):
+    """Looked at every 32nd of a second, at which all bits leave that begin or end with a stretch."""
+    ends = [*accumulate(seconds for seconds, _ in before), FOR_EVER_NS // S]
+    rates = tuple((end * S, bps) for end, (_, bps) in zip(ends, [*before, (0, last)], strict=True))
+    slots = [bps for seconds, bps in before for _ in range(32 * seconds)] + [last] * 32 * 8
+    # In 32nds of a bit.
+    left = [0, *accumulate(slots)]
+
+    def wait_ns(begin: int) -> Fraction:
+        target = left[begin] + 32 * 8 * room_bytes
+        slot = next(slot for slot in range(begin, len(slots)) if left[slot + 1] >= target)
+        return (slot - begin + Fraction(target - left[slot], slots[slot])) * S / 32
+
+    worst_ns = max(wait_ns(begin) for begin in range(len(slots) - 32 * 7))
+    found_ns = longest_wait_ns(tuple(with_sums(rates)), room_bytes, in_chances=False)
+    # Whoever comes a moment after the last bits before an outage waits for its end.
+    assert worst_ns <= found_ns <= worst_ns + (0 in slots) * S / 32
+
+
+def test_the_longest_wait_for_chances_is_that_between_them():
+    """Three packets wait for the fourth chance where the first has just gone; the first of all come before any."""
+    chances = chances_of([(5 * S, 1), (6 * S, 1), (8 * S, 1), (20 * S, 4)], 0)
+    for packets, wait in ((1, 12 * S), (2, 14 * S), (3, 15 * S)):
+        assert longest_wait_ns(chances, packets * FULL_PACKET_BYTES, in_chances=True) == wait
+
+
+@settings(deadline=None, max_examples=300)
+@given(any_profile() | st.lists(st.integers(0, 50), min_size=1).map(sorted))
+def test_a_trace_holds_what_was_written_or_it_is_refused(given):
+    """Opportunities and their turn are all that a trace has."""
+    if isinstance(given, list):
+        ms = Counter(given)
+        packets = tuple((t * MS, number) for t, number in sorted(ms.items()))
+        given = Profile(packets=packets, repeat_ns=max(packets[-1][0], 1))
+    try:
+        text = FORMATS["mahimahi"].write(given, Options())
+    except UnfitError:
+        others = {name: steps for name, steps in given.columns.items() if name != "packets"}
+        last = max((t for t, number in given.packets if number), default=None)
+        assert any(others.values()) or last is None or given.repeat_ns != last or any(t % MS for t, _ in given.packets)
+        return
+    assert profiles("mahimahi", text)["forward"] == replace(
+        given, packets=tuple(one for one in given.packets if one[1])
+    )
+
+
+@golden.each("profile that a format cannot hold", "case to table")
+def test_what_a_format_cannot_hold_is_told(case, to, table, tmp_path, capsys):
+    (path := tmp_path / "pass.csv").write_text(table)
+    case.hold(refusal(typed, capsys, "profile", "export", str(path), "--to", to), tmp_path)
+
+
+def test_changes_within_a_contact_are_contacts_and_columns_may_be_left_out(tmp_path, capsys):
+    """Of a pass whose delay stays near 2 ms, whole seconds are 0 s; what that costs is said."""
+    table = tmp_path / "pass.csv"
+    table.write_text("t_s,rate_bit_s,delay_s,ber,up\n0,80,0.002,1e-6,0\n10,,,,1\n15,160,0.003,,\n20,,0.002,,0\n")
+    said = typed(capsys, "profile", "export", str(table), "--to", "ion", "--without", "ber")
+    assert said.out.splitlines() == [
+        "a contact +10 +15 1 2 10",
+        "a range +10 +15 1 2 0",
+        "a contact +15 +20 1 2 20",
+        "a range +15 +20 1 2 0",
+    ]
+    assert said.err == "note: delays are whole seconds in ion: at most 0.003 s from the profile's.\n"
 
 
 def test_the_command(tmp_path, capsys):
@@ -300,12 +399,17 @@ def test_the_command(tmp_path, capsys):
     plan.write_text(ION)
     table, picture = tmp_path / "pass.csv", tmp_path / "pass.svg"
     assert "8 times" in typed(capsys, "profile", "import", str(plan), "--link", "1-2", "--out", str(table)).err
-    assert table.read_text() == "t_s,rate_bit_s,delay_s,up\n0,,,0\n60,80000,12,1\n7260,,,0\n"
+    assert table.read_text() == "t_s,rate_bit_s,delay_s,up\n0,,,0\n60,80000,12,1\n3660,,14,\n7260,,,0\n"
     assert "1 times down and up again" in typed(capsys, "profile", "show", str(table)).out
     typed(capsys, "profile", "plot", str(table), "--out", str(picture))
     assert picture.stat().st_size > 1000
     again = typed(capsys, "profile", "export", str(table), "--to", "ion", "--nodes", "1-2").out
-    assert again == "a contact +60 +7260 1 2 10000\na range +60 +7260 1 2 12\n"
+    assert again.splitlines() == [
+        "a contact +60 +3660 1 2 10000",
+        "a range +60 +3660 1 2 12",
+        "a contact +3660 +7260 1 2 10000",
+        "a range +3660 +7260 1 2 14",
+    ]
 
 
 def test_every_column_is_drawn():
@@ -318,3 +422,72 @@ def test_text_of_times_is_exact():
     assert seconds(1_000_000_001) == "1.000000001"
     assert seconds(0) == "0"
     assert Path(seconds(60 * S)).name == "60"
+
+
+def test_ping_counts_in_16_bits_and_a_duplicate_is_no_reply():
+    reply = "64 bytes from 1.1.1.1: icmp_seq={} ttl=58 time={} ms\n".format
+    log = reply(65534, 20) + reply(65535, 30) + reply(65535, 430) + reply(0, 40) + reply(1, 50)
+    found = FORMATS["ping"].read(log.encode(), "file", Options())
+    assert found.profiles["forward"].delay_ns == ((0, 10 * MS), (S, 15 * MS), (2 * S, 20 * MS), (3 * S, 25 * MS))
+    assert "0 of 4 probes" in found.notes[1]
+
+
+def test_what_iperf3_omits_is_no_rate():
+    """iperf3 -O: times begin again after what is omitted."""
+    intervals = [
+        {"sum": {"start": start, "bits_per_second": rate, "omitted": omitted}}
+        for start, rate, omitted in ((0, 1e6, True), (1, 1e6, True), (0, 2e6, False), (1, 3e6, False))
+    ]
+    text = json.dumps({"intervals": intervals})
+    assert profiles("iperf3", text)["forward"].rate_bps == ((0, 2_000_000), (S, 3_000_000))
+
+
+def test_a_turn_that_ends_down_counts_as_down():
+    said = "\n".join(explained(Profile(up=((0, True), (10 * S, False)), repeat_ns=15 * S)))
+    assert "1 times down and up again, for at most 5 s" in said
+
+
+PLACED = """kind: scenario
+version: 1
+title: Placed
+topology: point_to_point
+links: {{hop: {{forward: {{rate: 8 kbit/s, errors: {{ber: 1e-6}}, profile: {{steps: [{steps}]}}}}}}}}
+workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}}]
+"""
+
+
+@golden.each("profile of a link")
+def test_what_does_not_fit_is_told_where_it_is(case, planned, tmp_path):
+    case.hold(refusal(planned, PLACED.format(steps=case)), tmp_path)
+
+
+def test_paths_do_not_say_of_a_profiled_link_what_only_holds_before(planned):
+    text = PLACED.replace("errors: {{ber: 1e-6}}, ", "").format(
+        steps="{at: 1 s, rate: 9 kbit/s, delay: 9 ms, state: down}"
+    )
+    lines = flows.paths_text({"r1": planned(text)}).splitlines()
+    assert lines[2].endswith("profiles change this")
+    assert lines[4].split("  ")[-3:] == ["as profiled", "as profiled", "–"]
+    assert "profile" not in "".join(lines[5:])
+
+
+def test_captions_and_drawings_do_not_either(planned):
+    text = PLACED.replace("errors: {{ber: 1e-6}}, ", "").format(
+        steps="{at: 1 s, rate: 9 kbit/s, delay: 9 ms, ber: 1e-5}"
+    )
+    plan = planned(text)
+    said = conditions.said([conditions.facts_of(plan)])
+    assert "rate as profiled there, " in said
+    assert "delay as profiled there, " in said
+    assert "BER as profiled there, 0 back" in said
+
+
+def test_bit_errors_of_a_profile_stand_beside_lists_of_packets_and_outages(planned):
+    text = PLACED.replace(
+        "{{ber: 1e-6}}", "{{model: none, drop_packets: [1, 5], outages: [{{from: 2 s, to: 2300 ms}}]}}"
+    )
+    impairments = planned(text.format(steps="{at: 1 s, ber: 1e-5}")).cell.impairments
+    found = next(one for one in impairments if one.errors.drop_packets).errors
+
+    assert (found.model, found.drop_packets) == ("independent", (1, 5))
+    assert found.outages == ((2 * S, 2_300 * MS),)

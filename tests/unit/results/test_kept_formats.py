@@ -23,23 +23,20 @@ NEWEST = {"scenario": max(SCENARIO_VERSIONS), "plan": plan.FORMAT, "run": RUN_FO
 OLDEST = dict.fromkeys(NEWEST, 1) | {"plan": 2}
 
 
-def numbers(kind: str) -> list[int]:
-    return sorted(int(path.name.split("-")[1].split(".")[0]) for path in DATA.glob(f"{kind}-*"))
-
-
 def every(kind: str, suffix: str = "") -> list[Path]:
     return [DATA / f"{kind}-{number}{suffix}" for number in range(OLDEST[kind], NEWEST[kind] + 1)]
 
 
 @pytest.mark.parametrize("kind", NEWEST)
 def test_there_is_a_file_of_every_format(kind):
-    assert numbers(kind) == list(range(OLDEST[kind], NEWEST[kind] + 1))
+    numbers = sorted(int(path.name.split("-")[1].split(".")[0]) for path in DATA.glob(f"{kind}-*"))
+    assert numbers == list(range(OLDEST[kind], NEWEST[kind] + 1))
 
 
 @pytest.mark.parametrize("path", every("scenario", ".yaml"), ids=lambda path: path.name)
 def test_scenarios_of_every_version_are_read(path):
     loaded = scenario.load(str(path))
-    assert (loaded.title, loaded.seed, len(loaded.model.workloads)) == ("Small", 7, 1)
+    assert (loaded.model.title, loaded.seed, len(loaded.model.workloads)) == ("Small", 7, 1)
 
 
 @pytest.mark.parametrize("path", every("plan", ".json"), ids=lambda path: path.name)

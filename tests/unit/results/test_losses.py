@@ -1,5 +1,5 @@
 """Which packets of a record were lost, which frames of captures they are, and the capture with comments, which dpkt
-reads again.
+reads again. Cells that are named on the command line.
 """
 
 import csv
@@ -7,11 +7,11 @@ import io
 import json
 import shutil
 import struct
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
 
 import dpkt
 import numpy as np
@@ -19,9 +19,11 @@ import pytest
 
 from scpslab.analysis.lost_packets import Losses, find_losses, report, resend_columns
 from scpslab.analysis.run import open_cell
+from scpslab.cli.packets import cells_of
+from scpslab.core.errors import UsageError
 from scpslab.measure.packets import DELIVERED, FATES, NEVER, Packets, read
 from scpslab.plan.links import CORRUPT, QUEUE
-from tests import made_records
+from tests import golden, made_records
 from tests.runs import write_manifest, write_record
 
 # Ordinals among the data packets, resent ones included.
@@ -133,28 +135,20 @@ def test_a_capture_cut_short_is_told(cell):
     assert found_in(cell).notes[0].startswith(f"{path}: found a capture that ends in the middle of a packet")
 
 
-@pytest.mark.parametrize(
-    ("change", "advice"),
-    [
-        ({"packets": None}, "The cell was run without a record of its packets. Run its scenario again, without"),
-        ({"packets": True}, "records/packets.rec: found no such file; expected the record of the cell's packets. Rem"),
-        (
-            {"packets": None, "mininet": SimpleNamespace()},
-            "Networks of Mininet scripts have no record of packets, only these counts. Describe yours in a scenario.",
-        ),
-    ],
-)
-def test_without_a_record_the_counts_are_told_and_what_to_do(cell, change, advice):
+WITHOUT = {"asked for": {"packets": None}, "gone": {"packets": True}}
+WITHOUT["a Mininet script"] = {"packets": None, "mininet": SimpleNamespace()}
+
+
+@pytest.mark.parametrize("why", WITHOUT)
+def test_without_a_record_the_counts_are_told_and_what_to_do(cell, why):
     (cell / "records" / "packets.rec").unlink()
     counted = {"link": "hop", "direction": "forward", "queue_packets": 1, "corrupt_packets": 2}
     write_record(cell, "accounting", [counted, {**counted, "queue_packets": 0, "corrupt_packets": 0}])
     opened = open_cell(cell)
-    opened = replace(opened, plan=replace(opened.plan, cell=replace(opened.plan.cell, **change)))
+    opened = replace(opened, plan=replace(opened.plan, cell=replace(opened.plan.cell, **WITHOUT[why])))
     found = find_losses(opened, "a run")
     assert found.lost == ()
-    assert found.notes[0] == "hop, forward direction: 1 queue, 2 corrupt, not in this list."
-    assert len(found.notes) == 2
-    assert advice in found.notes[1]
+    golden.Case("losses without a record", why).hold("\n".join(found.notes), cell)
     assert resend_columns(opened) == {}
 
 
@@ -202,52 +196,20 @@ def test_csv_and_json_say_the_same(cell):
     assert fields["cell"] == "stack=reno,ber=1e-05,r1"
 
 
-def test_the_pcapng_has_every_frame_and_comments_on_the_lost_ones(scpslab, cell, tmp_path):
-    out = tmp_path / "lost.pcapng"
-    assert scpslab("losses", cell.parents[1], "--format", "csv", "--pcapng", out)[0] == 0
-    with (cell / "captures" / "ws4.pcap").open("rb") as file:
-        before = [(int(t_s * 10**9), content) for t_s, content in dpkt.pcap.Reader(file)]
-    with out.open("rb") as file:
-        reader = dpkt.pcapng.Reader(file)
-        assert reader.datalink() == dpkt.pcap.DLT_EN10MB
-        assert [content for _, content in reader] == [content for _, content in before]
-
-    packets = packet_blocks(out.read_bytes())
-    # The reader's times are floats; the blocks have whole nanoseconds.
-    assert [packet.ts_high << 32 | packet.ts_low for packet in packets] == [t_ns for t_ns, _ in before]
-    said_of = {
-        frame: [option.text for option in packet.opts if option.code == COMMENT]
-        for frame, packet in enumerate(packets, start=1)
-    }
-    comments = {frame: texts[0] for frame, texts in said_of.items() if texts}
-    lost = found_in(cell).lost
-    assert set(comments) == {one.frame for one in lost} | {one.repaired_frame for one in lost}
-    for one in lost:
-        assert comments[one.frame].startswith(f"lost: {one.cause}, hop forward {one.place}, at ")
-        assert comments[one.repaired_frame] == f"repairs frame {one.frame}"
-
-
-def packet_blocks(content: bytes) -> list[Any]:
-    """The packets of a pcapng file with their options."""
-    found, at = [], 0
+def test_the_pcapng_of_a_cell_says_what_became_of_each_packet(scpslab, cell, tmp_path):
+    out = tmp_path / "packets.pcapng"
+    assert scpslab("packets", cell.parents[1], "--pcapng", out)[0] == 0
+    content, comments, at = out.read_bytes(), [], 0
     while at < len(content):
         kind, length = struct.unpack_from("<II", content, at)
         if kind == dpkt.pcapng.PCAPNG_BT_EPB:
-            found.append(dpkt.pcapng.EnhancedPacketBlockLE(content[at : at + length]))
+            block = dpkt.pcapng.EnhancedPacketBlockLE(content[at : at + length])
+            comments += [option.text for option in block.opts if option.code == COMMENT]
         at += length
-    return found
-
-
-def test_several_captures_are_a_file_each(scpslab, cell, tmp_path):
-    run, out = cell.parents[1], tmp_path / "lost.pcapng"
-    first, second = sorted(path.stem for path in (cell / "captures").iterdir())
-    code, _, err = scpslab("losses", run, "--pcapng", out, "--capture", f"{first},{second}")
-    assert code == 0
-    files = [tmp_path / f"lost-{name}.pcapng" for name in (first, second)]
-    assert err == "".join(f"wrote {file}\n" for file in files)
-    for file, name in zip(files, (first, second), strict=True):
-        assert len(packet_blocks(file.read_bytes())) == len(frames_of(cell / "captures" / f"{name}.pcap"))
-    assert not out.exists()
+    directions = open_cell(cell).record.by_place.values()
+    assert len(comments) == sum(map(len, directions))
+    causes = Counter(one.cause for one in found_in(cell).lost)
+    assert Counter(cause for cause in causes for one in comments if f", {cause}, " in one) == causes
 
 
 def test_the_losses_of_several_runs_are_one_table_that_says_whose_each_is(scpslab, cell, tmp_path):
@@ -272,3 +234,16 @@ def test_a_pattern_chooses_cells(scpslab, run_dir):
     ids = [cell["cell"] for cell in json.loads(out)["cells"]]
     assert len(ids) == 4
     assert all(",ber=0," in name for name in ids)
+
+
+@pytest.mark.parametrize(
+    "name", ["link=biterrors,r1", "link=bit errors,r1", "link=bit (errors), r1", "link=bit*", "*,r1"]
+)
+def test_a_cell_is_named_by_its_id_or_by_what_its_labels_say(name):
+    cell = SimpleNamespace(id="link=biterrors,r1", folder=Path("cells/link=biterrors,r1"))
+    other = SimpleNamespace(id="link=clean,r2", folder=Path("cells/link=clean,r2"))
+    run = SimpleNamespace(cells=[cell, other], folder=Path("runs/made"))
+
+    assert cells_of(run, [name]) == [cell]
+    with pytest.raises(UsageError, match=r'--cell "none": found no such cell; expected one such as link=biterrors,r1'):
+        cells_of(run, ["none"])

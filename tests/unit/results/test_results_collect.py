@@ -20,7 +20,7 @@ from tests import golden as messages
 from tests.cases import changed, refusal
 
 from scpslab.kinds.workloads.background.plan import Background
-from scpslab.kinds.workloads.bulk.metrics import report_pct
+from scpslab.kinds.workloads.bulk.metrics import REPORT_PCT
 from scpslab.kinds.workloads.iperf3.plan import Iperf3
 from scpslab.kinds.workloads.ping.plan import Ping
 
@@ -73,10 +73,21 @@ def test_a_transfer_of_one_segment_has_a_time_and_no_rate(run_dir, segment, has_
     assert [bool(row[name]) for name in ("goodput_bps", "utilization", "throughput_report_pct")] == [has_rate] * 3
 
 
+def test_a_sender_that_was_cut_off_has_no_time_that_a_user_waits(run_dir):
+    """In a cell that was completed by others."""
+    record = CellFiles(run_dir / CELL).record("transfer")
+    text = record.read_text()
+    record.write_text(text.replace('"status": "completed"', '"status": "incomplete"'))
+    assert record.read_text() != text
+    row = rows_of(collect(run_dir))[0]
+    assert (row["status"], row["user_s"]) == ("completed", "")
+    assert "user_s" in row["unmeasured"]
+
+
 def test_the_report_s_unit_gives_the_report_s_percentages():
     # apparatus §8: 16.8 s is 93 %, 21.1 s is 74 %, both for 4,000,000 bytes at 2 Mbit/s.
-    assert report_pct(4_000_000, 16.8, 2_000_000) == pytest.approx(93.0, abs=0.05)
-    assert report_pct(4_000_000, 21.1, 2_000_000) == pytest.approx(74.05, abs=0.05)
+    found = [4_000_000 * 8 / (took_s * 2_000_000) * REPORT_PCT for took_s in (16.8, 21.1)]
+    assert found == pytest.approx([93.0, 74.05], abs=0.05)
 
 
 def test_an_incomplete_cell_keeps_its_row_and_no_numbers(run_dir):
@@ -186,9 +197,10 @@ def test_what_is_wrong_with_a_run_is_named(run_dir, case, file, old, new):
 
 
 def test_a_record_line_cut_short_is_left_out(run_dir):
-    path = run_dir / CELL / "records" / "hop-queue.jsonl"
+    path = run_dir / CELL / "records" / "accounting.jsonl"
+    lines = path.read_text().splitlines()
     path.write_text(path.read_text()[:-10])
-    assert len(open_run(run_dir).cells[0].records("hop-queue")) == 59
+    assert len(open_run(run_dir).cells[0].records("accounting")) == len(lines) - 1
 
 
 def test_last_is_the_newest_run(run_dir, tmp_path):

@@ -13,6 +13,7 @@ from scipy import stats
 
 from scpslab import scenario
 from scpslab.analysis import compare as comparing
+from scpslab.analysis.claims import Evidence, evaluate, load
 from scpslab.analysis.compare import Options, compare_axis, compare_runs
 from scpslab.analysis.compare_texts import report
 from scpslab.analysis.effects import Method
@@ -21,7 +22,6 @@ from scpslab.analysis.statistics import ResultRow
 from scpslab.analysis.table import Results, read_results, summarise
 from scpslab.analysis.table import report as table
 from scpslab.cli.tables import as_markdown
-from scpslab.core.errors import ResultError, UsageError
 from scpslab.scenario import planning
 from tests.runs import write_cell, write_manifest
 
@@ -147,17 +147,47 @@ def test_it_is_written_as_table_markdown_csv_and_json():
 RUN = results("a", {"0": [1], "1e-6": [1]})
 
 
+CLAIM = """kind: claims
+version: 1
+title: A question
+year: 2026
+reference: Nobody
+series: {first: {scenarios: [s], where: {stack: cubic}}, second: {scenarios: [s], where: {stack: fy97-reno}}}
+claims:
+  - id: one
+    weight: headline
+    source: Fig 1
+    says: One is slower.
+    paper: Slower.
+    checks: [{kind: order, metric: transfer_s, rising: [{series: first}, {series: second}]}]
+"""
+
+
 @pytest.mark.parametrize(
-    ("compare", "says"),
+    ("setting", "outcome", "says"),
     [
-        (lambda: compare_runs([RUN, results("b", {"1e-5": [1]})]), "found no point of ber in common"),
-        (lambda: compare_axis(results("a", {"0": [1]}), "ber"), "ber with the value 0 only; expected at least two"),
-        (lambda: compare_axis(dataclasses.replace(RUN, axes=()), "size"), r'found "size"; expected none here\. Remove'),
+        ("sweep.ber=[0]", "reproduced", "20 < 21, n 1, nothing is drawn, exact"),
+        ("workloads.transfer.congestion_control=bbr", "undecided", "20 < 21, n = 1, one repeat has no spread"),
+        ("sweep.ber=[1e-6]", "undecided", "20 < 21, n = 1, one repeat has no spread"),
     ],
 )
-def test_what_cannot_be_compared_is_said(compare, says):
-    with pytest.raises((ResultError, UsageError), match=says):
-        compare()
+def test_one_repeat_decides_where_no_chance_is_in_it(written, tmp_path, setting, outcome, says):
+    cells = demo_cells("repeats=1", "sweep.ber=[0]", setting)
+    run = written(cells, lambda cell: 20.0 if cell.axes["stack"] == "cubic" else 21.0)
+    write_manifest(run.run_dir, "s", engine="virtual", evidence=True)
+    (tmp_path / "own.yaml").write_text(CLAIM)
+    (verdict,) = evaluate([load(tmp_path / "own.yaml")], Evidence.of_runs([run.run_dir]))
+    (pair,) = compare_axis(run, "stack").pairs
+
+    assert (str(verdict.outcome()), verdict.results[0].deciding.text) == (outcome, says)
+    assert pair.is_exact is (outcome == "reproduced")
+    assert ("bbr, which may draw" in pair.pairing.why) is ("bbr" in setting)
+
+
+def test_what_cannot_be_compared_is_said(told):
+    told("comparison", "no point in common", compare_runs, [RUN, results("b", {"1e-5": [1]})])
+    told("comparison", "one value", compare_axis, results("a", {"0": [1]}), "ber")
+    told("comparison", "no axis", compare_axis, dataclasses.replace(RUN, axes=()), "size")
 
 
 @pytest.mark.parametrize(("stacks", "by"), [("ab", ()), ("aa", ("stack",)), ("bbaa", ("stack",))])
@@ -182,7 +212,7 @@ def test_stacks_that_met_the_same_errors_are_compared_in_pairs(written):
     found = compare_axis(run, "stack")
     shown = table(summarise(run))
     assert [row.cells[-1] for row in shown.rows] == ["1", "5", "1", "5"]
-    assert "n 1, nothing is drawn: all repeats of 2 points are the same cell." in shown.notes
+    assert "n 1, nothing is drawn: all repeats are the same cell, which runs once." in shown.notes
     (pooled, _) = summarise(run, ["ber"]).groups
     assert (pooled.means["transfer_s"].n, pooled.means["transfer_s"].ci95_half) == (10, None)
 

@@ -1,4 +1,6 @@
-"""What is printed."""
+"""What is printed. Tables and figures have the order in which the scenario names its values, whatever their letters
+are. What appendix A reads off its figures, from transfers whose course is known.
+"""
 
 import csv
 import io
@@ -6,14 +8,17 @@ import json
 import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from scpslab.analysis import collect
 from scpslab.analysis.figures import draw
 from scpslab.analysis.figures.canvas import words_in
-from scpslab.analysis.figures.plots import PLOTS
-from scpslab.analysis.metrics.families import families
+from scpslab.analysis.figures.plots import PLOTS, load
+from scpslab.analysis.figures.recipe import RECIPES
+from scpslab.analysis.figures.source import Source
+from scpslab.analysis.metrics.data_flows import families
 from scpslab.analysis.statistics import ResultRow, group_rows, mean_of
 from scpslab.analysis.table import read_results, report, summarise, with_interval
 from scpslab.cli.tables import as_table, print_table
@@ -21,6 +26,8 @@ from scpslab.core.errors import ResultError
 from scpslab.core.project import ROOT
 from scpslab.plan.links import LOSS_CAUSES
 from scpslab.runs import RunFolder
+
+from scpslab.kinds.workloads.bulk.metrics import flights
 
 
 def printed(run_dir, **choices):
@@ -202,3 +209,134 @@ def test_every_cause_and_every_kind_of_picture_is_named():
 def test_every_key_of_a_kind_of_picture_is_named():
     keys = {key for model in PLOTS.values() for key in model.model_fields}
     assert [key for key in sorted(keys) if f"`{key}`" not in FIGURES and f"`{key}: " not in FIGURES] == []
+
+
+SWEEP = """kind: scenario
+sweep:
+  stack:
+    cases: {reno: {}, bbr: {}}
+  ber: {set: [links.hop.*.errors.ber], values: [1e-5, 0, 1e-6]}
+"""
+ORDER = [(stack, ber) for stack in ("reno", "bbr") for ber in ("1e-05", "0", "1e-06")]
+
+
+@pytest.fixture
+def swept(run_dir):
+    (run_dir / "scenario.resolved.yaml").write_text(SWEEP)
+    return run_dir
+
+
+def test_groups_are_in_the_order_of_the_sweep(swept):
+    assert [group.key for group in summarise(read_results(swept)).groups] == ORDER
+
+
+def test_so_are_the_lines_that_are_printed(swept, scpslab):
+    code, out, _ = scpslab("results", swept, "--format", "csv")
+    assert code == 0
+    assert [(row["stack"], row["ber"]) for row in csv.DictReader(io.StringIO(out))] == ORDER
+
+
+def test_so_are_the_rows_of_points(swept):
+    figure = load(RECIPES / "points.yaml").draw(Source(swept))
+    said = [text.get_text().partition("  ")[0] for axes in figure.axes for text in axes.texts]
+    assert said == [", ".join(key) for key in ORDER]
+
+
+def test_values_that_the_scenario_does_not_name_come_last(swept):
+    (swept / "scenario.resolved.yaml").write_text(SWEEP.replace("1e-5, 0, ", ""))
+    keys = [group.key for group in summarise(read_results(swept), ("ber",)).groups]
+    assert keys == [("1e-06",), ("0",), ("1e-05",)]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "sweep: [\n", "sweep: 3\n", "sweep: {ber: 3, stack: {values: 5}}\n", "- a\n", "\x00"]
+)
+def test_without_a_scenario_that_can_be_read_they_stay(run_dir, text):
+    (run_dir / "scenario.resolved.yaml").write_text(text)
+    keys = [group.key for group in summarise(read_results(run_dir)).groups]
+    assert keys == sorted(keys, key=lambda key: (key[0], float(key[1])))
+
+
+AXES = {"stack": "reno", "ber": "0"}
+
+
+@pytest.fixture
+def row(tmp_path, synthetic):
+    """The row of one simulated transfer, of 200,000 bytes unless said otherwise."""
+
+    def measure(losses=(), *, is_recorded=False, total_bytes=200_000, **settings):
+        run = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
+        run.mkdir()
+        (run / "manifest.json").write_text('{"format": 1}')
+        transfer = synthetic.simulate(total_bytes, 1400, set(losses), **settings)
+        synthetic.write_cell(run, AXES, 1, transfer, total_bytes=total_bytes, is_recorded=is_recorded)
+        with collect(run).open(newline="") as file:
+            return next(csv.DictReader(file))
+
+    return measure
+
+
+def test_a_pause_ends_a_flight():
+    assert flights(np.array([0.0, 0.1, 0.2, 1.0, 1.1, 5.0]), 0.5) == [3, 2, 1]
+    assert flights(np.array([1.0]), 0.5) == [1]
+
+
+def test_a_transfer_without_loss(row):
+    """The model adds a segment for every acknowledgement, of 20 bytes of IP, 20 of TCP and 12 of options; the sink
+    answers at once.
+    """
+    found = row()
+    assert [found[f"flight_{index}_segments"] for index in range(1, 5)] == ["1", "2", "4", "8"]
+    assert float(found["first_ack_delay_s"]) == pytest.approx(0, abs=1e-6)
+    assert found["ack_bytes"] == "52"
+    unsaid = ("repair_s", "longest_silence_s", "burst_segments", "window_growth_segments_per_s")
+    unsaid += ("flight_share_after_recovery", "rate_congestion_r")
+    assert {name: found[name] for name in unsaid} == dict.fromkeys(unsaid, "")
+
+
+def test_a_window_limits_the_final_rate_and_slow_start_its_beginning(row):
+    """Sixteen segments of 11,200 bit in a round trip of 2 * 0.265 s and one packet's 5.824 ms; the window is open after
+    four round trips.
+    """
+    found = row(window_segments=16, total_bytes=1_000_000)
+    round_trip_s = 0.53 + 1456 * 8 / 2e6
+
+    # The half in time need not fall between two of its 45 windows.
+    assert float(found["final_rate_bps"]) == pytest.approx(16 * 1400 * 8 / round_trip_s, rel=0.5 / 22)
+    assert 4 * round_trip_s <= float(found["linear_from_s"]) <= 7 * round_trip_s
+    assert float(found["peak_rate_bps"]) >= float(found["final_rate_bps"])
+
+
+def test_one_segment_is_acknowledged_in_the_second_half_of_its_time(row):
+    """Nothing is in the first: all of it in half a round trip of 0.53 s and one packet's time."""
+    found = row(total_bytes=1000)
+    round_trip_s = 0.53 + 1056 * 8 / 2e6
+    assert float(found["final_rate_bps"]) == pytest.approx(2 * 8000 / round_trip_s, rel=0.01)
+
+
+def test_a_loss_is_repaired_after_a_round_trip(row):
+    """Three duplicates come with the three packets behind the lost one: a round trip and three packet times at most."""
+    found = row(losses=[40])
+
+    assert 0.53 <= float(found["repair_s"]) <= 0.53 + 5 * 1456 * 8 / 2e6
+    assert int(found["burst_segments"]) >= 1
+    assert float(found["longest_silence_s"]) > 0
+
+
+def test_the_estimate_follows_the_queue_that_the_record_has(row):
+    """Slow start without a limit passes what the path holds, and the queue grows from then on."""
+    grown = row(window_segments=1000, total_bytes=1_000_000, is_recorded=True)
+
+    assert float(grown["queue_estimate_r"]) > 0.8
+    assert float(grown["queue_mean_bytes"]) > 1456
+    assert float(grown["queue_end_packets"]) > float(row(window_segments=8)["queue_end_packets"])
+    assert row()["queue_mean_bytes"] == ""
+
+
+def test_half_of_the_flight_is_left_after_a_loss(row):
+    """The model halves its window of 64 segments, in which growth of a second adds little, and fills it again at
+    once.
+    """
+    found = row(losses=[300], window_segments=64, total_bytes=2_000_000)
+
+    assert 0.4 <= float(found["flight_share_after_recovery"]) <= 1

@@ -112,5 +112,6 @@ def test_a_picture_is_drawn_through_no_link(secret, tmp_path):
 
     assert secret.read_text() == PRIVATE
     assert (tmp_path / "run" / "one.svg").read_bytes().startswith(b"<?xml")
-    with pytest.raises(UsageError, match="found a link"):
-        save(figure, tmp_path / "linked", "one", ("svg",))
+    for name, what in (("linked", "a link"), ("run/one.svg", "a file")):
+        with pytest.raises(UsageError, match=f"found {what}; expected a folder"):
+            save(figure, tmp_path / name, "one", ("svg",))

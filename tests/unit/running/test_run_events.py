@@ -223,8 +223,7 @@ def test_a_run_notes_first_that_its_sweep_changes_nothing(place):
     heard = []
     (place / "idle.yaml").write_text(
         "kind: scenario\nversion: 1\ntitle: Idle\ntopology: point_to_point\nlinks: {hop: {forward: {errors: {model: "
-        "none}}}}\n"
-        "workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nsweep: {ber: {set: "
+        "none}}}}\nworkloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]\nsweep: {ber: {set: "
         "[links.hop.forward.errors.ber], values: [0, 1e-6]}}\n"
     )
 

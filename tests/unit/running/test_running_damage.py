@@ -1,11 +1,13 @@
 """Damaged files of a run: running again mends them; every command that reads a run says in one line what to do."""
 
 import json
+import re
 import shutil
 
 import pytest
 
 from scpslab.core.errors import ResultError, ScpslabError
+from scpslab.running import runner
 from scpslab.runs.archive import digests_of
 
 pytestmark = pytest.mark.slow
@@ -51,9 +53,26 @@ def test_a_damaged_run_is_mended_by_running_again(run_fake, tmp_path, damage):
         assert json.loads((result.folder / "manifest.json").read_text())["status"] == "completed"
 
 
+def test_a_run_says_that_it_is_completed_when_it_has_its_table(run_fake, monkeypatch):
+    """Killed before that, a run could be exported with the table of an earlier state."""
+    said, collect = [], runner.results.collect
+
+    def killed_here(folder, *rest):
+        said.append(json.loads((folder / "manifest.json").read_text())["status"])
+        return collect(folder, *rest)
+
+    monkeypatch.setattr(runner.results, "collect", killed_here)
+    run_fake()
+    assert said == ["running"]
+
+
 def test_a_file_among_the_cells_is_left_and_costs_nothing(run_fake, tmp_path):
     folder = run_fake().folder
     before = contents(tmp_path)
+    # One that has the name of a cell is in the way.
+    cell = next((folder / "cells").iterdir())
+    shutil.rmtree(cell)
+    cell.touch()
     (folder / "cells" / ".DS_Store").write_bytes(b"of a file manager")
 
     assert run_fake().folder == folder
@@ -80,6 +99,72 @@ def test_a_run_of_a_newer_program_is_left_alone(run_fake, tmp_path, told):
 
     told("manifest of a run", "of a newer program", run_fake, error=ResultError)
     assert (folder / "manifest.json").read_text() == '{"format": 99}'
+
+
+CASED = """
+kind: scenario
+version: 1
+title: Two labels that differ in case alone
+topology: point_to_point
+workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}]
+sweep: {delay: {cases: {Far: {links.hop.*.delay: 20 ms}, near: {links.hop.*.delay: 1 ms}, far: {}}}}
+"""
+
+
+def test_cells_whose_names_differ_in_case_need_a_file_system_that_tells(run_fake, tmp_path, told):
+    (tmp_path / "cased.yaml").write_text(CASED)
+    folder = run_fake(str(tmp_path / "cased.yaml")).folder
+    assert len(list((folder / "cells").iterdir())) == 3
+    before = (folder / "manifest.json").read_text()
+    # As if the file system took .LOCK for .lock.
+    (folder / ".LOCK").touch()
+    told("manifest of a run", "of cells that differ in case", run_fake, str(tmp_path / "cased.yaml"))
+    assert (folder / "manifest.json").read_text() == before
+
+
+def test_cells_that_have_gone_are_told(run_fake, tmp_path, scpslab):
+    """As in a copy on a file system that takes two of their names for one."""
+    folder = run_fake().folder
+    code, _, said = scpslab("results", folder)
+    assert (code, said) == (0, "")
+    gone = sorted((folder / "cells").iterdir())[1]
+    shutil.rmtree(gone)
+    for word, *options in (["results"], ["report"], ["claims"], ["export", "--out", tmp_path / "x.tar.gz"]):
+        code, _, said = scpslab(word, folder, *options)
+        assert (code, f"cells: found no folder of {gone.name}; expected every cell" in said) == (0, True), said
+
+
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{at}: &a{at} [{', '.join([f'*a{at - 1}'] * 9)}]\n" for at in range(1, 12))
+
+
+@pytest.mark.parametrize("command", [["report"], ["studio", "--export", "x.html"]])
+def test_a_title_of_aliases_is_not_written_out(scpslab, run_dir, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    (run_dir / "scenario.resolved.yaml").write_text(f"{LAUGHS}title: *a11\n")
+    code, _, said = scpslab(command[0], run_dir, *command[1:])
+    assert (code, "scenario.resolved.yaml:2: found an alias; expected the value itself" in said) == (5, True), said
+
+
+def test_a_number_that_no_float_holds_is_none(run_fake, scpslab):
+    """Python's whole numbers have no end; JSON has them in every place of a stranger's folder."""
+    folder = run_fake().folder
+    huge = "1" + "0" * 400
+    for path in (folder / "manifest.json", *folder.glob("cells/*/status.json")):
+        text = re.sub(r'("(?:stack|virtual_s|wall_s)[^"]*": )[0-9.]+', rf"\g<1>{huge}", path.read_text())
+        path.write_text(text)
+        assert huge in text
+    for command in ("results", "report"):
+        code, _, said = scpslab(command, folder)
+        assert (code, "Error" in said) == (0, False), said
+
+
+def test_a_folder_in_the_place_of_a_file_is_named(run_fake, scpslab):
+    """The file that is written first has a name that nobody knows."""
+    folder = run_fake().folder
+    (folder / "results.csv").unlink()
+    (folder / "results.csv").mkdir()
+    _, _, said = scpslab("results", folder)
+    assert said.startswith(f"error: {folder / 'results.csv'}: found Is a directory;"), said
 
 
 @pytest.fixture(scope="module")

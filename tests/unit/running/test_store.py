@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from scpslab import plan as plans
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.running import RunOptions
 from scpslab.running.events import CellDone, Note
@@ -55,7 +56,12 @@ def test_what_was_kept_is_had_again(tmp_path, cell):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda data: b"", lambda data: data[:-1], lambda data: data[:40], lambda data: data[:500] + b"?" + data[501:]],
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: data[:40],
+        lambda data: data[:500] + bytes([data[500] ^ 1]) + data[501:],
+    ],
 )
 def test_a_damaged_entry_is_named_and_dropped(tmp_path, cell, told, damage):
     store = Store(tmp_path / "store")
@@ -64,6 +70,16 @@ def test_a_damaged_entry_is_named_and_dropped(tmp_path, cell, told, damage):
     path.write_bytes(damage(path.read_bytes()))
     told("store of results", "damage", store.fetch, KEY, tmp_path / "again", error=ResultError)
     assert not (tmp_path / "again").exists()
+    assert list(store.entries()) == []
+
+
+def test_an_entry_of_a_size_that_no_result_has_is_refused_unread(tmp_path, cell):
+    store = Store(tmp_path / "store")
+    store.keep(KEY, cell)
+    with entry(store).open("r+b") as file:
+        file.truncate(6 << 30)
+    with pytest.raises(ResultError, match=f"found {6 << 30} bytes, more than {4 << 30}; expected the result"):
+        store.fetch(KEY, tmp_path / "again")
     assert list(store.entries()) == []
 
 
@@ -168,6 +184,33 @@ def test_a_run_takes_results_of_the_system_cache(run_fake, tmp_path, monkeypatch
     assert [event.cached for event in events if isinstance(event, CellDone)] == [True] * 3
 
 
+ONE_POINT = ("sweep.delay=[10 ms]", "repeats=3")
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "ran"),
+    [
+        (ONE_POINT, {}, 1),
+        (("links.hop.*.errors.ber=1e-9", *ONE_POINT), {}, 3),
+        (("hosts.*.preset=bbr", *ONE_POINT), {}, 3),
+        (ONE_POINT, {"use_cache": False}, 3),
+        (ONE_POINT, {"repeats": False}, 3),
+    ],
+    ids=["fixed", "bit errors", "BBR draws", "without cache", "on a real clock"],
+)
+def test_repeats_in_which_nothing_is_drawn_are_one_cell(run_fake, tmp_path, settings, options, ran):
+    """It runs once, in this run and in those that come later; each plan says which repeat it is of."""
+    for later, out in enumerate(("runs", "later")):
+        events = []
+        run = run_fake(overrides=list(settings), out=tmp_path / out, listeners=[events.append], **options).folder
+        cells = [event for event in events if isinstance(event, CellDone)]
+        is_kept = later and not options
+        assert sum(not cell.cached for cell in cells) == (0 if is_kept else ran)
+        planned = [plans.parse((folder / "plan.json").read_bytes()).cell for folder in sorted(run.glob("cells/*"))]
+        assert [(cell.id, cell.repeat) for cell in planned] == [(cell.cell, at) for at, cell in enumerate(cells, 1)]
+        assert len({cell.kernel_seed for cell in planned}) == (3 if settings != ONE_POINT else 1)
+
+
 def test_a_run_names_a_damaged_result_and_runs_the_cell_again(run_fake, tmp_path):
     before = run_fake().folder
     damaged = next((tmp_path / "cache" / "results").glob("*/*.cell"))
@@ -221,18 +264,34 @@ def test_nothing_is_run_again_into_the_run_that_is_verified(in_this_process, run
     assert contents(folder) == before
 
 
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_an_entry_that_never_ends_costs_no_run(run_fake, tmp_path, put):
+    run_fake()
+    for path in tmp_path.glob("cache/results/*/*.cell"):
+        path.unlink()
+        put(path)
+    events = []
+    run_fake(out=tmp_path / "there", listeners=[events.append])
+    assert [event.cached for event in events if isinstance(event, CellDone)] == [False] * 3
+    assert any("found no ordinary file" in event.text for event in events if isinstance(event, Note))
+
+
 @pytest.mark.parametrize("text", ["", "0", "0%", "101%", "1.5", "x", "-1"])
 def test_a_sample_that_is_none_is_refused(text, told):
     told("verify", f"--sample {text}".strip(), Sample.parse, text, error=UsageError)
 
 
-@pytest.mark.parametrize(("member", "size"), [("../outside", 10), ("/outside", 10), ("zeros", 1 << 27)])
+@pytest.mark.parametrize(
+    ("member", "size"),
+    [("../outside", 10), ("/outside", 10), ("zeros", 1 << 27), ("logs/x logs", 10), ("logs logs/x", 10)],
+)
 def test_an_entry_of_a_stranger_stays_within_its_folder_and_limits(tmp_path, member, size):
     body = io.BytesIO()
     with tarfile.open(fileobj=body, mode="w:gz", compresslevel=9) as archive:
-        entry = tarfile.TarInfo(member)
-        entry.size = size
-        archive.addfile(entry, Zeros())
+        for name in member.split():
+            entry = tarfile.TarInfo(name)
+            entry.size = size
+            archive.addfile(entry, Zeros())
     store = Store(tmp_path / "store")
     path = store.root / KEY[:2] / f"{KEY}.cell"
     path.parent.mkdir(parents=True)

@@ -1,5 +1,6 @@
 """A topology of the user's own: a Python file beside a scenario, in any folder; its mistakes are told with file and
-line.
+line. Networks of containerlab: read as topology files that plan, with all that is left out, and written so that
+they read.
 """
 
 import json
@@ -11,9 +12,9 @@ import yaml
 from scpslab import plan as plans
 from scpslab import scenario
 from scpslab.core import folders
-from scpslab.scenario import planning
+from scpslab.scenario import clab, planning
 from scpslab.scenario.recorded import Recorded
-from scpslab.scenario.topologies import OnDisk, TopologyError
+from scpslab.scenario.topologies import OnDisk, TopologyError, module
 from tests import golden
 from tests.cases import changed, refusal
 from tests.networks import RELAY, ROVER
@@ -176,3 +177,125 @@ def test_a_record_that_somebody_changed_is_refused(case, place, old, new):
     _, own = kept(place)
     record = own.contents["topologies.json"].replace(old.encode(), new.encode())
     assert case.hold(refusal(Recorded, record, error=TopologyError)).startswith("topologies.json: ")
+
+
+LAB = """name: lab
+mgmt: {network: x}
+topology:
+  defaults: {kind: linux}
+  nodes:
+    h1: {image: alpine, exec: ["ip addr add 10.0.1.1/24 dev eth1", "ip route add 10.0.2.0/24 via 10.0.1.254", "apk add x"]}
+    r1: {exec: [sysctl -w net.ipv4.ip_forward=1, ip addr add 10.0.1.254/24 dev eth1, ip addr add 10.0.2.254/24 dev eth2]}
+    h2: {exec: ["ip link set eth1 up", "ip a add dev eth1 10.0.2.1/24", "ip route add default via 10.0.2.254"], ports: ["1:1"]}
+    b1: {kind: bridge}
+    h3: {exec: ["echo 'a\\nimport os'"]}
+  links:
+    - endpoints: ["h1:eth1", "r1:eth1"]
+    - {endpoints: [{node: r1, interface: eth2}, {node: h2, interface: eth1}], mtu: 9500}
+    - endpoints: ["h3:eth1", "h2:eth2"]
+    - endpoints: ["h3:eth2", "b1:eth1"]
+"""
+
+
+def network(path, folder):
+    text, left_out = clab.topology_of(path)
+    (folder / "lab.py").write_text(text)
+    return OnDisk().find("./lab.py", folder).described({}), left_out, text
+
+
+def test_a_file_is_a_topology_and_what_is_left_out_is_said(tmp_path):
+    (tmp_path / "lab.clab.yml").write_text(LAB)
+    found, left_out, text = network(tmp_path / "lab.clab.yml", tmp_path)
+
+    assert [(node.name, node.kind) for node in found.nodes[:5]] == [
+        ("h1", "host"), ("r1", "router"), ("h2", "host"), ("b1", "switch"), ("h3", "host"),
+    ]  # fmt: skip
+    assert [[end.ip for end in link.ends] for link in found.links] == [
+        ["10.0.1.1/24", "10.0.1.254/24"], ["10.0.2.254/24", "10.0.2.1/24"], ["10.200.3.1/30", "10.200.3.2/30"], [None, None],
+    ]  # fmt: skip
+    assert [link.via for link in found.links] == ["relay1", "relay2", "relay3", None]
+    assert found.routes == [("h1", "10.0.2.0/24", "10.0.1.254"), ("h2", "default", "10.0.2.254")]
+    assert [one.partition(":")[0] for one in left_out] == [
+        "mgmt", "topology.nodes.h2.ports", "topology.nodes.h1.exec[3]", "topology.nodes.h3.exec[1]", "no address of h3",
+        "no address of h3",
+    ]  # fmt: skip
+    assert not [line for line in text.splitlines() if line.startswith("import")]
+
+
+INHERITED = """name: lab
+topology:
+  defaults: {exec: [ip link set eth1 up], group: ends}
+  kinds: {linux: {env: {A: b}, exec: [sysctl -w net.ipv4.ip_forward=1]}, bridge: {}}
+  groups: {ends: {exec: [ip route add default via 10.0.0.2]}, b: {kind: bridge}}
+  nodes:
+    PC1: {exec: [ip a a 10.0.0.1/24 dev eth1]}
+    r1: {group: none, exec: [ip addr replace 10.0.0.2/24 dev eth1, ip addr add 10.0.1.2/24 dev eth2]}
+    sw: {group: b}
+  links:
+    - {endpoints: ["PC1:eth1", "r1:eth1"], vars: {x: 1}}
+    - endpoints: ["PC1:eth2", "r1:eth2"]
+    - endpoints: ["r1:eth3", "sw:eth1"]
+    - endpoints: ["PC1:eth4", "host:veth1"]
+    - {type: mgmt-net, endpoint: {node: PC1, interface: eth5}, host-interface: x}
+"""
+
+
+def test_nodes_inherit_as_in_containerlab(tmp_path):
+    """Values of the node before those of its group, of its kind and of all; commands of all of them, in turn."""
+    (tmp_path / "lab.clab.yml").write_text(INHERITED)
+    found, left_out, _ = network(tmp_path / "lab.clab.yml", tmp_path)
+
+    nodes = [(node.name, node.kind) for node in found.nodes[:3]]
+    assert nodes == [("pc1", "router"), ("r1", "router"), ("sw", "switch")]
+    assert found.routes == [("pc1", "default", "10.0.0.2")]
+    assert left_out == [
+        "topology.kinds.linux.env",
+        "the name PC1: the node is called pc1",
+        "topology.links[1].vars",
+        "no address of PC1:eth2; the link has 10.200.2.0/30 in place of 10.0.1.2/24",
+        "no address of r1:eth3",
+        "topology.links[4]: a link to the machine that runs the lab",
+        "topology.links[5]: a link to the machine that runs the lab",
+    ]
+
+
+def test_what_containerlab_cannot_have_is_said(tmp_path):
+    """Its bridges run no commands, and netem has no discipline of ours."""
+    (tmp_path / "lab.py").write_text(
+        "from scpslab.topology import Direction, Network, Parameters, Queue\n\nPARAMETERS = Parameters()\n\n\n"
+        "def describe(p):\n    net = Network('lab')\n    net.host('a')\n    net.switch('lan')\n    net.host('b')\n"
+        "    red = Queue(discipline='ack-filter', limit_bytes=9000)\n    one = Direction('up', 8000, 4, red)\n"
+        "    two = Direction('down', 8000, 0, Queue(limit_bytes=9000))\n    net.link('a', 'lan', name='one', a_ip='10.0.0.1/24', forward=one, reverse=two)\n"
+        "    net.link('b', 'lan', name='two', a_ip='10.0.0.2/24')\n    return net\n"
+    )
+    text = clab.written(OnDisk().find("./lab.py", tmp_path).described({}).plan())
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Left out: framing (one, up)",
+        "# Left out: discipline (one, up)",
+        "# Left out: what a bridge delays (one, down)",
+    ]
+
+
+@pytest.mark.parametrize("name", ["fy97", "point_to_point", "shared_router"])
+def test_what_is_written_reads_as_the_same_network(name, tmp_path):
+    described = module(name)
+    given = described.describe(dict(described.PARAMETERS.read({})))
+    (tmp_path / "out.clab.yml").write_text(clab.written(given.plan()))
+    found, _, _ = network(tmp_path / "out.clab.yml", tmp_path)
+
+    relays = {link.via for link in given.links}
+    nodes = [(node.name, node.kind) for node in given.nodes if node.name not in relays]
+    assert [(node.name, node.kind) for node in found.nodes if not node.name.startswith("relay")] == nodes
+    addresses = [{(end.node, end.ip) for end in link.ends} for link in given.links]
+    assert [{(end.node, end.ip) for end in link.ends} for link in found.links] == addresses
+
+
+@golden.each("network of containerlab", "case old new")
+def test_what_a_topology_cannot_have_is_told_at_its_line(case, old, new, tmp_path):
+    (path := tmp_path / "lab.clab.yml").write_text(changed(LAB, (old, new)))
+    case.hold(refusal(clab.topology_of, path), tmp_path)
+
+
+def test_a_group_that_is_no_word_is_none_of_the_groups(tmp_path):
+    (path := tmp_path / "lab.clab.yml").write_text(changed(LAB, ("{kind: bridge}", "{kind: bridge, group: [x]}")))
+    assert "net.switch('b1')" in clab.topology_of(path)[0]

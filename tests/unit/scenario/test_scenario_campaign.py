@@ -123,7 +123,7 @@ def test_a_campaign_is_told_from_a_scenario(campaign):
 
 
 def test_campaigns_of_the_project_are_no_scenarios():
-    assert campaign_names() == ["campaigns/papers", "campaigns/peers"]
+    assert campaign_names() == ["campaigns/bbr-draft", "campaigns/papers", "campaigns/peers"]
     assert not [name for name in scenario.names() if name.startswith("campaigns/")]
 
 

@@ -79,7 +79,7 @@ def test_variant_changes_sweep_repeats_and_values(write, small):
     variant = "{sweep: {ber: [1e-4]}, repeats: 1, set: {workloads.transfer.size: 1 kB}, title: Less}"
     path = write(f"{small}variants:\n  little: {variant}\n")
     little = scenario.load(f"{path}:little")
-    assert little.title == "Less"
+    assert little.model.title == "Less"
     assert little.name == "small:little"
     assert [cell.id for cell in scenario.cells(little)] == ["ber=0.0001,r1"]
     assert little.model.workloads[0].size.text == "1 kB"

@@ -1,13 +1,27 @@
-"""Everything that can be wrong with a scenario is one line: where, what was found, what was expected, what to do."""
+"""Everything that can be wrong with a scenario is one line: where, what was found, what was expected, what to do.
+Services of kind gateway that could not start, or would never get a packet, are refused with the file. Scenarios
+that nobody can run are refused before anything of them is built. Whatever a file holds, loading it gives a scenario
+or a ScenarioError, never anything else.
+"""
 
+import contextlib
+import json
+import math
 import re
+import time
+from pathlib import Path
 
 import pytest
 import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from scpslab import scenario
+from scpslab.core.errors import ScenarioError
+from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
+from scpslab.scenario import planning
 from tests import golden
-from tests.cases import changed, refusal, steps
+from tests.cases import changed, places, refusal, steps, values
 
 SERIAL = """kind: scenario
 version: 1
@@ -155,3 +169,154 @@ def test_unknown_variant(small, write, tmp_path):
 
 def test_the_serial_scenario_itself_is_right(load):
     load(SERIAL)
+
+
+@golden.each("scenario with addresses of IPv6", "case ends text")
+def test_what_is_in_ipv4_alone_is_refused_with_addresses_of_ipv6(case, ends, text, load, tmp_path):
+    workload = "{{kind: bulk, name: transfer, from: {}, to: {}, size: 1 kB, segment: 400 B}}".format(*ends.split())
+    head = "kind: scenario\nversion: 1\naddresses: ipv6\n"
+    case.hold(refusal(load, f"{head}{text}\nworkloads: [{workload}]\n"), tmp_path)
+
+
+NEAR = {"kind": "gateway", "name": "near", "node": "g1", "peer": "10.9.0.2", "far": ["10.2.0.0/24"]}
+NEAR |= {"rate": "2 Mbit/s", "rtt": "1 s"}
+FAR = NEAR | {"name": "far", "node": "g2", "peer": "10.9.0.1", "far": ["10.1.0.0/24"]}
+
+
+def checked(*services):
+    chosen = ["sweep.path=[cubic]", f"services={json.dumps(services)}"]
+    return scenario.cells(scenario.load("links/gateway:test", chosen))
+
+
+def test_a_pair_is_taken_and_a_second_gateway_of_a_router_is_not(told):
+    assert len(checked(NEAR, FAR)) == 1
+    told("gateways of a lab", "a second one", checked, NEAR, NEAR | {"name": "again"})
+
+
+@golden.each("gateway of a lab")
+def test_what_cannot_work_is_named(case):
+    assert "\n" not in case.hold(refusal(checked, NEAR | yaml.safe_load(case)))
+
+
+def test_what_is_known_of_a_path_reaches_the_programs_and_needs_congestion_control():
+    known = {"careful_resume": {"window": "750 kB", "rtt": "600 ms"}}
+    words = {"resume_window": 750_000, "resume_rtt_ms": 600}
+    pair = json.dumps([NEAR | known | {"congestion_control": "vj"}, FAR])
+    (cell,) = scenario.cells(scenario.load("links/gateway:test", ["sweep.path=[split]", f"services={pair}"]))
+    assert [service.careful_resume for service in planning.plan(cell).cell.services] == [words, None]
+    assert "found it without congestion control" in refusal(checked, NEAR | known)
+    (cell,) = scenario.cells(scenario.load("links/resume:test", []))
+    (transfer,) = planning.plan(cell).cell.workloads
+    assert words.items() <= transfer.from_scps.settings.items()
+    assert words.keys().isdisjoint(transfer.to_scps.settings)
+
+
+@pytest.mark.parametrize("delay_ms", [10, 50, 125, 265])
+def test_the_queue_and_the_gateways_follow_the_delay_of_gateway_bulk(delay_ms):
+    chosen = [f"sweep.delay=[{delay_ms} ms]", "sweep.path=[split]", "sweep.ber=[0]", "sweep.size=[10 kB]", "repeats=1"]
+    (cell,) = scenario.cells(scenario.load("links/gateway-bulk", chosen))
+    plan = planning.plan(cell)
+    assert {service.rtt_ns for service in plan.cell.services} == {2 * delay_ms * 10**6}
+    hop = next(link for link in plan.network.links if link.name == "hop")
+    for direction, rate_bps in zip(hop.directions, (10_000_000, 1_000_000), strict=True):
+        product = rate_bps * 2 * delay_ms // 8000
+        assert direction.queue.limit_bytes == max(product, 4 * FRAMED_PACKET_BYTES)
+
+
+@pytest.mark.parametrize(
+    ("rate", "delay", "expected"),
+    [
+        # The framing of full packets is left out; the far gateway's buffers take what the fast way brings.
+        ("10 Mbit/s", "265 ms", [(9_973_404, None), (997_340, 1_325_000)]),
+        ("1 Mbit/s", "265 ms", [(997_340, None), (997_340, None)]),
+        ("100 Mbit/s", "10 ms", [(99_734_042, None), (997_340, 500_000)]),
+    ],
+)
+def test_rate_round_trip_and_buffers_that_are_not_stated_follow_the_path(rate, delay, expected):
+    bare = [{key: value for key, value in one.items() if key not in ("rate", "rtt")} for one in (NEAR, FAR)]
+    chosen = [f"links.hop.forward.rate={rate}", f"links.hop.*.delay={delay}", "sweep.path=[split]"]
+    (cell,) = scenario.cells(scenario.load("links/gateway:test", [*chosen, f"services={json.dumps(bare)}"]))
+    found = planning.plan(cell).cell.services
+    assert [(service.rate_bps, service.buffer_bytes) for service in found] == expected
+
+
+@golden.each("gateway on another path")
+def test_a_stated_value_that_the_path_has_not_is_doubted(case):
+    chosen = [one for one in case.split(" + ") if one != "as it is"] + ["sweep.path=[split]"]
+    cells = scenario.cells(scenario.load("links/gateway:test", [*chosen, f"services={json.dumps([NEAR])}"]))
+    doubts = planning.doubts(cells, {cell.id: planning.plan(cell) for cell in cells})
+    case.hold("\n".join(doubts) or "no doubt")
+
+
+@pytest.mark.slow
+def test_a_sweep_of_ten_thousand_million_cells_is_refused_at_once(told):
+    axes = ", ".join(f"a{axis}: {{set: [seed], values: [{', '.join(map(str, range(10)))}]}}" for axis in range(10))
+    loaded = scenario.load("links/round-trip:test", [f"sweep={{{axes}}}", "repeats=1"])
+    started = time.process_time()
+    told("what no machine can do: cells", "a sweep", scenario.cells, loaded)
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.slow
+@golden.each("what no machine can do")
+def test_what_no_machine_can_do_is_refused(case):
+    case.hold(refusal(lambda: scenario.cells(scenario.load("links/transfer", [case]))))
+
+
+SMALL = (Path(__file__).parents[2] / "data" / "small-scenario.yaml").read_bytes()
+TREE = yaml.safe_load(SMALL)
+# The same examples every time: what they find is found by whoever changes the code, not by whoever installs it.
+FUZZ = settings(
+    derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+VALUES = values("1 s", "0 B", "1 kB", "2 Mbit/s", "1e9 h", "h1", "data", "*", "bbr", math.nan, math.inf)
+PARTS = ["links.hop.*.errors", "workloads.transfer", "hosts.*", "sweep.ber", "probes", "limits", "skip", "parameters"]
+
+
+def attempt(path: Path, *overrides: str) -> None:
+    with contextlib.suppress(ScenarioError):
+        for cell in scenario.cells(scenario.load(str(path), overrides)):
+            planning.plan(cell)
+
+
+@FUZZ
+@given(st.binary(max_size=200))
+def test_any_bytes(write, data):
+    attempt(write(data))
+
+
+@FUZZ
+@given(st.text(alphabet="ab:-[]{}&*!|>'\"#%@`,?\n \t01.e<~", max_size=60))
+def test_any_yaml_like_text(write, text):
+    attempt(write(text))
+
+
+@FUZZ
+@given(st.integers(0, len(SMALL) - 1), st.integers(0, 20), st.binary(max_size=8))
+def test_any_part_of_a_scenario_overwritten(write, at, length, patch):
+    attempt(write(SMALL[:at] + patch + SMALL[at + length :]))
+
+
+@FUZZ
+@given(st.sampled_from(list(places(TREE))[1:]), VALUES)
+def test_any_value_at_any_place(write, place, value):
+    attempt(write(spoilt(SMALL.decode(), {".".join(map(str, place)): value})))
+
+
+@FUZZ
+@given(st.text(max_size=40))
+def test_any_override(write, text):
+    attempt(write(SMALL), text)
+
+
+@FUZZ
+@given(st.sampled_from(PARTS), VALUES)
+def test_any_value_of_an_override(write, key, value):
+    attempt(write(SMALL), f"{key}={yaml.safe_dump(value, default_flow_style=True)}")
+
+
+@FUZZ
+@given(st.text(max_size=40))
+def test_any_name(name):
+    with contextlib.suppress(ScenarioError):
+        scenario.load(name)

@@ -1,6 +1,9 @@
-"""The scenarios that are shipped, the schema and the reference."""
+"""The scenarios that are shipped, the schema and the reference. Paths into a scenario: what `*` stands for, and paths
+that lead nowhere. A label of a sweep never stands beside settings that are not its own.
+"""
 
 import json
+from dataclasses import replace
 
 import jsonschema
 import pytest
@@ -8,10 +11,13 @@ import yaml
 
 from scpslab import plan as plan_format
 from scpslab import scenario
-from scpslab.documents import read
+from scpslab.analysis.compare import _differences
+from scpslab.documents.document import read
+from scpslab.plan.chances import chances
 from scpslab.scenario import planning
 from scpslab.scenario.load import FOLDER, evidence_variants
 from scpslab.scenario.model import FORM
+from scpslab.scenario.planning.plan import _Point
 from tests import golden
 from tests.cases import refusal
 from tools.reference.assignments import generated
@@ -56,11 +62,15 @@ def test_claims_use_no_variant_whose_transfers_are_smaller():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_shipped_scenario_plans(name):
-    """Every point, within all rules of plans; repeats of it differ in their seeds only."""
+    """Every point, within all rules of plans; where chance has no part, a repeat has nothing of its own but seeds."""
     cells = scenario.cells(scenario.load(name, ["repeats=1"]))
     assert cells
-    for plan in planning.plans(cells).values():
+    for cell, plan in zip(cells, planning.plans(cells).values(), strict=True):
         assert plan_format.parse(plan_format.text(plan)) == plan
+        if not chances(plan):
+            again = _Point(cell)._drawn(replace(cell, repeat=2))
+            # Where a record would lie if the command had one.
+            assert {name.rpartition(".")[2] for name, _ in _differences(plan, again)} <= {"record_at"}
 
 
 @pytest.mark.slow
@@ -104,3 +114,122 @@ def test_every_key_says_what_it_means_and_shows_an_example_that_fits(part):
 def test_claims_use_the_variants_that_say_so():
     assert evidence_variants("fy97/fig04") == {"", "demo", "era", "detail", "kernel", "kernel-demo", "kernel-detail"}
     assert evidence_variants("somebodys-own") == {""}
+
+
+BARE = """kind: scenario
+version: 1
+title: Bare
+topology: {topology}
+workloads: [{{kind: {kind}, name: transfer, from: {source}, to: {sink}, size: 100 kB}}]
+"""
+
+
+def bare(topology="point_to_point", source="h1", sink="h2", kind="bulk", more=""):
+    return BARE.format(topology=topology, source=source, sink=sink, kind=kind) + more
+
+
+def test_star_means_the_hosts_of_the_topology_even_if_the_scenario_names_none(load):
+    text = bare(more="sweep: {cc: {set: [hosts.*.congestion_control], values: [cubic, bbr]}}\n")
+    for cell, congestion in zip(scenario.cells(load(text)), ("cubic", "bbr"), strict=True):
+        found = {name: host.congestion_control for name, host in cell.model.hosts.items()}
+        assert found == {"h1": congestion, "h2": congestion}
+
+
+def test_star_means_all_hosts_where_the_scenario_names_some(load):
+    text = bare("star", "t1", "server", more="parameters: {terminals: 3}\nhosts: {t1: {preset: modern}}\n")
+    hosts = load(text, "hosts.*.congestion_control=bbr").model.hosts
+    assert {name: host.congestion_control for name, host in hosts.items()} == dict.fromkeys(
+        ("t1", "t2", "t3", "server"), "bbr"
+    )
+
+
+def test_star_leaves_bystanders_alone(load):
+    assert set(load(bare("fy97", "ws1", "ws2"), "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2"}
+
+
+@pytest.mark.parametrize("more", ["hosts: {ws3: {preset: modern}}\n", ""])
+def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
+    text = bare("fy97", "ws1" if more else "ws3", "ws2", more=more)
+    assert set(load(text, "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
+
+
+def test_items_of_a_list_that_have_no_names_are_counted_from_one(load):
+    text = bare(more="links: {hop: {forward: {delay_table: [{at: 0 s, delay: 9 ms}, {at: 15 s, delay: 4 ms}]}}}\n")
+    steps = load(text, "links.hop.forward.delay_table.2.delay=6 ms").model.links["hop"]["forward"].delay_table
+    assert [step.delay.text for step in steps] == ["9 ms", "6 ms"]
+    assert 'found "3" after links.hop.forward.delay_table; expected one of 1, 2' in refusal(
+        load, text, "links.hop.forward.delay_table.3.delay=6 ms"
+    )
+
+
+def test_a_setting_that_is_a_mapping_belongs_to_one_cell_and_one_place(load):
+    stacks = "stack: {cases: {a: {hosts.h1: {preset: fy97-reno}}, b: {hosts.h1: {preset: reno}}}}"
+    tweaks = "tweak: {cases: {iw: {hosts.h1.initial_window: 9}, plain: {hosts.h2.preset: modern}}}"
+    loaded = load(bare(more=f"sweep: {{{stacks}, {tweaks}}}\n"))
+    before = loaded.model.model_dump()
+    windows = {cell.id: cell.model.hosts["h1"].initial_window for cell in scenario.cells(loaded)}
+    assert [windows[f"stack={stack},tweak={tweak},r1"] for stack in "ab" for tweak in ("iw", "plain")] == [9, None] * 2
+    assert loaded.model.model_dump() == before
+
+
+def test_what_a_star_sets_can_be_changed_at_one_of_its_places(load):
+    hosts = load(bare(), "hosts.*={preset: fy97-reno}", "hosts.h1.initial_window=4").model.hosts
+    assert {name: host.initial_window for name, host in hosts.items()} == {"h1": 4, "h2": None}
+    errors = '"links.hop.*.errors": {model: independent, ber: 1e-6}, links.hop.return.errors.ber: 0'
+    (cell,) = scenario.cells(load(bare(more=f"sweep: {{errors: {{cases: {{a: {{{errors}}}}}}}}}\n")))
+    rates = {name: direction.errors.settings.ber for name, direction in cell.model.links["hop"].items()}
+    assert rates == {"forward": 1e-6, "return": 0}
+
+
+@golden.each("paths with a star")
+def test_a_path_that_matches_nothing_is_an_error(case, load, tmp_path):
+    case.hold(refusal(load, bare(more="probes: []\n"), case), tmp_path)
+
+
+def test_a_skip_that_matches_nothing_is_an_error(load, small):
+    said = refusal(load, small + "skip: [{ber: 0.5}]\n")
+    assert 'skip[1].ber: found "0.5", which matches nothing; expected one of 0, 1e-06, 1e-05' in said
+
+
+def test_a_skip_may_match_what_only_a_variant_has_or_an_override_left_out(load, small):
+    load(small + "skip: [{ber: 1e-4}]\nvariants: {worse: {sweep: {ber: [1e-4, 1e-6]}}}\n")
+    assert len(scenario.cells(load(small + "skip: [{ber: 1e-5}]\n", "sweep.ber=[0]"))) == 2
+
+
+KERNEL = "fy97/fig04:kernel"
+
+
+@golden.each("a label and other settings")
+def test_what_a_label_replaces_or_contradicts_is_refused(case):
+    case.hold(refusal(scenario.load, KERNEL, case.split(" + ")))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["hosts.ws1.rto_min=1 s", "sweep.stack=[fy97-reno]"],
+        ["hosts.ws1.congestion_control=reno", "sweep.stack=[fy97-reno]"],
+        ["workloads.transfer.size=100 kB", "sweep.stack=[fy97-reno]"],
+        ["sweep={}"],
+        ["sweep.ber=[1e-4]", "sweep.stack=[fy97-reno]"],
+        ["links.hop.*.errors.outages=[]", "sweep.stack=[fy97-reno]"],
+        ["links.hop.*.errors.ber=1e-5", "sweep.ber=[1e-5]"],
+    ],
+    ids=lambda overrides: overrides[0],
+)
+def test_what_no_label_speaks_of_and_what_the_sweep_leaves_as_it_is_may_be_set(overrides):
+    scenario.load(KERNEL, overrides)
+
+
+def test_a_case_of_one_s_own_has_a_label_of_its_own():
+    case = "sweep.stack.cases.mine={hosts.*.preset: fy97-reno, hosts.ws1.congestion_control: bbr}"
+    cells = scenario.cells(scenario.load(KERNEL, [case, "sweep.stack=[mine]", "sweep.ber=[0]", "repeats=1"]))
+    assert [cell.id for cell in cells] == [
+        f"stack=mine,errors={model},ber=0,r1" for model in ("independent", "clustered")
+    ]
+    assert {cell.model.hosts["ws1"].congestion_control for cell in cells} == {"bbr"}
+
+
+def test_variants_are_held_to_it_too(write, small, told):
+    path = write(small + "variants:\n  other: {set: {links.hop.forward.errors.ber: 1e-3}}\n")
+    told("a label and other settings of a variant", "other", scenario.load, f"{path}:other")

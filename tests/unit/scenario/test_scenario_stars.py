@@ -76,9 +76,8 @@ def test_a_star_of_an_option_that_stands_for_more_at_a_point_is_refused_with_the
     code, _, said = scpslab("validate", name, "--set", f"{STAR}=2e-5")
     assert code == 2
     assert said == (
-        f"error: --set {STAR}=2e-5: found {STAR}, which stands for other places with parameters.hops 3; "
-        f"expected the same everywhere. Make it an axis, which follows: "
-        f"--set 'sweep.NAME={{set: [{STAR}], values: [2e-05]}}'.\n"
+        f"error: --set {STAR}=2e-5: found {STAR}, which stands for other places with parameters.hops 3; expected the "
+        f"same everywhere. Make it an axis, which follows: --set 'sweep.NAME={{set: [{STAR}], values: [2e-05]}}'.\n"
     )
     assert scpslab("validate", name, "--set", f"sweep.ber={{set: [{STAR}], values: [2e-05]}}")[0] == 0
 

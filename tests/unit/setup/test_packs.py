@@ -3,18 +3,16 @@
 import os
 import tarfile
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 
-from scpslab import scenario
 from scpslab.core.errors import CapabilityError, ScenarioError
 from scpslab.core.problems import UnfitError
 from scpslab.engine import ENGINES
 from scpslab.engine.base import check_packs
 from scpslab.plan import read, write
 from scpslab.plan.packs import Pack, Wanted, wanted
-from scpslab.scenario import packs, planning
+from scpslab.scenario import packs
 from scpslab.setup import packs as setup_packs
 
 TEXT = """kind: scenario
@@ -25,15 +23,9 @@ workloads: [{kind: bulk, name: transfer, from: h1, to: h2, size: 1 MB}]
 
 
 @pytest.fixture
-def planned(tmp_path: Path):
+def planned(planned):
     """Plans a scenario with further keys."""
-
-    def make(more: str):
-        file = tmp_path / "mine.yaml"
-        file.write_text(TEXT + more)
-        return next(iter(planning.plans(scenario.cells(scenario.load(str(file)))).values()))
-
-    return make
+    return lambda more: planned(TEXT + more)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +54,7 @@ def test_a_plan_without_packages_says_nothing_of_them_and_one_with_them_reads_ba
 
 
 def test_a_word_that_is_no_package_is_named_with_its_line(planned):
-    with pytest.raises(ScenarioError, match=r'mine.yaml:5.*"crate:x".*NAME or NAME=VERSION of Debian'):
+    with pytest.raises(ScenarioError, match=r'small.yaml:5.*"crate:x".*NAME or NAME=VERSION of Debian'):
         planned('packages: ["crate:x"]\n')
 
 
@@ -93,7 +85,7 @@ def test_programs_that_could_be_other_files_of_the_machine_are_refused(tmp_path,
         os.mkfifo(folder / "pipe")
     with pytest.raises(UnfitError):
         packs.packed(folder)
-    with pytest.raises(ScenarioError, match=r"mine\.yaml:5.*programs"):
+    with pytest.raises(ScenarioError, match=r"small\.yaml:5.*programs"):
         planned("programs: drivers\n")
 
 
@@ -114,4 +106,13 @@ def test_programs_are_kept_by_their_content(tmp_path, monkeypatch):
     monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path))
     sha256 = setup_packs.keep_programs(b"a tar")
     assert setup_packs.keep_programs(b"a tar") == sha256
+    assert [path.name for path in (tmp_path / "packs").iterdir()] == [f"{sha256}.tar"]
     assert (tmp_path / "packs" / f"{sha256}.tar").read_bytes() == b"a tar"
+
+
+def test_a_pack_that_a_killed_build_left_half_is_not_listed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path))
+    for name in (f"{'0' * 16}.x7_y.part", "scpslab-4194305-7-abcdefgh"):
+        (tmp_path / "packs" / name).mkdir(parents=True)
+        (tmp_path / "packs" / name / setup_packs.VERSIONS).write_text('{"packages": ["caddy"], "versions": {}}')
+    assert list(setup_packs.kept()) == []

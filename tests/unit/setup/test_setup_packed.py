@@ -26,7 +26,9 @@ def recipe(recipes, monkeypatch):
     monkeypatch.setattr(project, "PACKED_PARTS", folder / "no-wheel")
     monkeypatch.setattr(pack, "CARRIED", (tools, guest))
     monkeypatch.setattr(pack, "APPLIANCE", guest)
-    monkeypatch.setattr(pack, "ensure", lambda say: [find(part) or built_now(part, say) for part in (tools, guest)])
+    monkeypatch.setattr(
+        pack, "ensure", lambda say: [find(one) or images._build(one, images.cache_dir(), say) for one in (tools, guest)]
+    )
     monkeypatch.setattr(pack, "ensure_stack", lambda say: None)
     monkeypatch.setattr(pack, "ensure_appliance", lambda say: None)
     packed.index.cache_clear()
@@ -49,14 +51,6 @@ def wheel(recipe, monkeypatch):
 
 def find(part):
     return images.find(part, images.cache_dir())
-
-
-def built_now(part, say):
-    return images._build(part, images.cache_dir(), say)
-
-
-def files_in(folder):
-    return sorted(path.name for path in folder.rglob("*") if path.is_file())
 
 
 def test_a_part_of_the_wheel_is_unpacked_and_not_built_and_the_second_time_not_even_unpacked(wheel):
@@ -96,7 +90,7 @@ def assert_is_refused(wheel, told, case):
     """With the golden file's words, and nothing is left."""
     folder, (_, guest), _ = wheel
     told("parts of a wheel", case, find, guest, error=CapabilityError)
-    assert set(files_in(folder / "empty")) <= {"guest.lock"}
+    assert {path.name for path in (folder / "empty").rglob("*") if path.is_file()} <= {"guest.lock"}
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

@@ -2,14 +2,12 @@
 tested on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
+from scpslab.analysis.claims.measured import Evidence, EvidenceRow
 from scpslab.analysis.claims.model import ClaimsFile, Contradiction, ContradictionsFile
 from scpslab.analysis.figures.recipe import RECIPES, recipe_files
 from scpslab.analysis.figures.source import axis_number
@@ -17,8 +15,9 @@ from scpslab.core.choices import choice
 from scpslab.core.errors import ScenarioError
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.core.project import ROOT
-from scpslab.documents import Form, Places
-from scpslab.documents import load as load_document
+from scpslab.documents.document import Places
+from scpslab.documents.document import load as load_document
+from scpslab.documents.yaml_lines import Form
 from scpslab.runs import RunFolder
 from scpslab.runs.run import CLAIMS
 from scpslab.scenario import names

@@ -1,21 +1,169 @@
-"""What the checks of claims measure: one function for each kind of check, one line each in KINDS.
+"""The rows of several runs that a claim can draw on, and what the checks of claims measure in them: one function for
+each kind of check, one line each in KINDS.
 
-All kinds but two give one number with its interval. `order` and `trend` compare means with each other, in steps.
+Two runs may hold the same cell (a demo and the whole of a scenario): it counts once, from the run that was named first.
+All kinds of checks but two give one number with its interval. `order` and `trend` compare means with each other, in
+steps.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from scpslab.analysis import statistics
 from scpslab.analysis.claims import model
-from scpslab.analysis.claims.evidence import Evidence, EvidenceRow
+from scpslab.analysis.claims.model import Series
 from scpslab.analysis.figures.source import axis_number
+from scpslab.analysis.run import manifest_of, open_cell
+from scpslab.analysis.statistics import ResultRow
+from scpslab.analysis.table import read_results
+from scpslab.core.errors import ResultError
+from scpslab.core.names import BadName
 from scpslab.documents.quantities import AxisValue
+from scpslab.documents.yaml_lines import value_text
+from scpslab.plan.chances import chances
+from scpslab.runs import RunFolder
+from scpslab.scenario.load import evidence_variants
+from scpslab.scenario.paths import changes_conditions
+
+ENDED = ("completed", "incomplete")
+# The engine in which chance is only what is drawn.
+VIRTUAL = "virtual"
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """One cell: where it is from, the columns that say which it is, and its line of results.csv.
+
+    `counts`: whether its variant is evidence for claims.
+    """
+
+    run: Path
+    scenario: str
+    counts: bool
+    axes: tuple[tuple[str, str], ...]
+    values: ResultRow
+
+    @cached_property
+    def identity(self) -> tuple[object, ...]:
+        """The same for the same cell in two runs."""
+        return (self.scenario, self.axes, self.values["repeat"], self.values["seed"])
+
+    @cached_property
+    def is_fixed(self) -> bool:
+        """Whether no chance is in the cell, so that all its repeats are the same; False where its plan is not there."""
+        with suppress(BadName, ResultError):
+            files = RunFolder(self.run).cell(self.values.get("cell", ""))
+            is_there = files.plan.is_file() and manifest_of(self.run).engine == VIRTUAL
+            return is_there and not chances(open_cell(files.path).plan)
+        return False
+
+
+class Evidence:
+    """All rows of some runs, in the order in which the runs were named."""
+
+    def __init__(self, rows: Iterable[EvidenceRow], changed: Mapping[Path, tuple[str, ...]] | None = None) -> None:
+        self.rows = tuple(rows)
+        # The runs with other conditions than their scenario's, and the settings that changed them.
+        self.changed = dict(changed or {})
+        self._chosen: dict[tuple[object, ...], tuple[EvidenceRow, ...]] = {}
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Path], warn: Callable[[str], None] = lambda _: None) -> Evidence:
+        """Reads results.csv of every run; `warn` as for `collect`.
+
+        Raises:
+            ResultError: a run that cannot be read.
+        """
+        settings = {run: tuple(filter(changes_conditions, manifest_of(run).settings)) for run in runs}
+        changed = {run: changes for run, changes in settings.items() if changes}
+        return cls((row for run in runs for row in _rows(run, warn, is_changed=run in changed)), changed)
+
+    def select(
+        self, series: Series, at: Mapping[str, tuple[AxisValue, ...]], metric: str | None = None
+    ) -> tuple[EvidenceRow, ...]:
+        """The rows of a series whose columns also have the values `at`, each cell once; failed cells say nothing and
+        are left out.
+
+        Of a cell that is in several runs the first row counts that has the metric: one run may have had probes that
+        another had not. A condition on a metric lets a cell without that metric pass when it did not complete: it has
+        no metrics at all.
+        """
+        rows: dict[tuple[object, ...], EvidenceRow] = {}
+        for row in self._of_series(series):
+            if _fits(row, at) and (row.identity not in rows or _has_only(row, rows[row.identity], metric)):
+                rows[row.identity] = row
+        return tuple(rows.values())
+
+    def _of_series(self, series: Series) -> tuple[EvidenceRow, ...]:
+        key = (series.scenarios, tuple(sorted(series.where.items())))
+        if key not in self._chosen:
+            self._chosen[key] = tuple(row for row in self.rows if _is_of(row, series))
+        return self._chosen[key]
+
+
+def scenario_of(run: Path) -> str:
+    """The run's scenario with its variant; "" where the manifest has none."""
+    return manifest_of(run).scenario or ""
+
+
+def _rows(run: Path, warn: Callable[[str], None], *, is_changed: bool) -> Iterable[EvidenceRow]:
+    results = read_results(run, warn=warn)
+    asked, _, asked_variant = scenario_of(run).partition(":")
+    # Of a scenario of a user's own, only its run says whether its cells are evidence.
+    stated = manifest_of(run).evidence
+    for values in results.rows:
+        # Rows of an earlier version have the variant with the name; now the manifest has it.
+        scenario, _, variant = values["scenario"].partition(":")
+        variant = variant or (asked_variant if asked == scenario else "")
+        is_evidence = variant in evidence_variants(scenario) if stated is None else stated
+        yield EvidenceRow(
+            run,
+            scenario,
+            is_evidence and not is_changed,
+            tuple(sorted((name, values[name]) for name in results.axes)),
+            values,
+        )
+
+
+def _is_of(row: EvidenceRow, series: Series) -> bool:
+    return series.has(row.scenario) and row.counts and row.values["status"] in ENDED and _fits(row, series.where)
+
+
+def _has_only(row: EvidenceRow, other: EvidenceRow, metric: str | None) -> bool:
+    """Whether a row has the metric and the other one of the same cell has not."""
+    return metric in row.values.numbers and metric not in other.values.numbers
+
+
+def _fits(row: EvidenceRow, at: Mapping[str, tuple[AxisValue, ...]]) -> bool:
+    return all(_has(row, name, wanted) for name, wanted in at.items())
+
+
+def _has(row: EvidenceRow, name: str, wanted: tuple[AxisValue, ...]) -> bool:
+    text = row.values.get(name)
+    if not text:
+        # Nothing in a column that some row has: a metric of a transfer that did not complete.
+        return text == "" and row.values["status"] == "incomplete"
+    return any(same(text, value) for value in wanted)
+
+
+def same(found: str, wanted: AxisValue) -> bool:
+    """Whether a column's text states the value that a claim names: the same text, or the same number, with or without
+    unit.
+    """
+    text = value_text(wanted)
+    if found == text:
+        return True
+    number, meant = axis_number(found), axis_number(text)
+    return number is not None and meant is not None and math.isclose(number, meant, rel_tol=1e-9)
+
 
 SIGNIFICANT = 0.05
 PERCENT = 100
@@ -56,11 +204,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measurements:
-    """The cells of an operand: values of the metric over the completed ones, and how many ended how."""
+    """The cells of an operand: values of the metric over the completed ones, and how many ended how.
+
+    `is_exact`: the one value has no chance in it.
+    """
 
     values: tuple[float, ...]
     completed: int
     incomplete: int
+    is_exact: bool = False
 
     @property
     def ended(self) -> int:
@@ -85,8 +237,10 @@ class Cells:
         """The values of the operand's metric, or of `metric`."""
         name, rows = operand.metric or metric, self.rows(operand, metric)
         done = [row for row in rows if row.values.has_completed]
-        values = tuple(row.values.numbers[name] for row in done if name in row.values.numbers)
-        return Measurements(values, len(done), len(rows) - len(done))
+        found = [row for row in done if name in row.values.numbers]
+        values = tuple(row.values.numbers[name] for row in found if name)
+        is_exact = len(found) == 1 and found[0].is_fixed
+        return Measurements(values, len(done), len(rows) - len(done), is_exact)
 
     def samples(self, operands: Sequence[model.Operand], metric: str) -> list[Measurements]:
         """The values of all operands.
@@ -225,17 +379,8 @@ def trend(check: model.Trend, cells: Cells) -> Measured:
     return _relation(samples, [*steps, _step(samples[0], samples[-1])], " to ")
 
 
-KINDS: dict[str, Callable[[Any, Cells], Measured]] = {
-    "value": value,
-    "ratio": ratio,
-    "difference": difference,
-    "spread": spread,
-    "completion": completion,
-    "crossover": crossover,
-    "arithmetic": arithmetic,
-    "order": order,
-    "trend": trend,
-}
+MEASURES = (value, ratio, difference, spread, completion, crossover, arithmetic, order, trend)
+KINDS: dict[str, Callable[[Any, Cells], Measured]] = {one.__name__: one for one in MEASURES}
 
 
 def decide(measured: Sequence[Measured]) -> list[bool | None]:
@@ -264,10 +409,12 @@ def shown(number: float) -> str:
 
 
 def _means(samples: Sequence[Measurements]) -> list[statistics.Mean]:
-    return [statistics.mean_of(sample.values) for sample in samples]
+    return [statistics.mean_of(sample.values, is_exact=sample.is_exact) for sample in samples]
 
 
 def _repeats(samples: Sequence[Measurements]) -> str:
+    if all(sample.is_exact for sample in samples):
+        return "n 1, nothing is drawn"
     counts = sorted({len(sample.values) for sample in samples})
     return f"n = {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'}"
 
@@ -286,15 +433,14 @@ def _said(estimate: statistics.Estimate | None, samples: Sequence[Measurements],
 def _step(first: Measurements, second: Measurements, *, is_needed: bool = True) -> Step:
     """The rise from one sample's mean to another's."""
     before, after = _means([first, second])
-    return Step(
-        (after.mean or 0.0) - (before.mean or 0.0), statistics.difference_p(first.values, second.values), is_needed
-    )
+    return Step((after.mean or 0.0) - (before.mean or 0.0), statistics.difference_p(before, after), is_needed)
 
 
 def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: str) -> Measured:
     means = [mean.mean or 0.0 for mean in _means(samples)]
     known = [step.p for step in steps if step.is_needed and step.p is not None]
     worst = f"p = {max(known):.2g}" if known else "one repeat has no spread"
+    worst = "exact" if all(sample.is_exact for sample in samples) else worst
     ends = statistics.Estimate(means[-1] / means[0], None, None) if means[0] else None
     return Measured(f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}", ends, steps=tuple(steps))
 

@@ -1,7 +1,7 @@
 """Figures: recipes (analysis/figures/*.yaml) and records in, PNG and SVG out.
 
-Order of reading: recipe.py (the form of a recipe), plots/ (the kinds of pictures, and how a recipe is read), source.py
-(the data of a figure), words.py (what is said around it), canvas.py (the looks), drawing.py (which figures a run has,
+Order of reading: recipe.py (the form of a recipe, and what is said around its picture), plots/ (the kinds of pictures,
+and how a recipe is read), source.py (the data of a figure), canvas.py (the looks), drawing.py (which figures a run has,
 and their files).
 
 Here is what need not be drawn again: pictures that still show what they were drawn from. The file `drawn.json` beside
@@ -25,7 +25,7 @@ from scpslab.core.folders import own_folder
 from scpslab.core.project import CARRIED, PACKAGE
 from scpslab.core.scratch import replace_text
 from scpslab.runs import RunFolder
-from scpslab.runs.cell import json_object
+from scpslab.runs.run import json_object
 
 FILE = "drawn.json"
 # Another version of these may draw other bytes.
@@ -80,17 +80,9 @@ class Drawing:
             ResultError: there is no run.
         """
         run = RunFolder(run_dir)
-        digest = hashlib.sha256(
-            json.dumps([options, [version(name) for name in LIBRARIES], run.manifest().scenario]).encode()
-        )
-        for root in (
-            PACKAGE,
-            RECIPES.parent,
-            run.beside() / run.figures.name,
-            run.resolved,
-            run.results,
-            run.cells,
-        ):
+        said = [options, [version(name) for name in LIBRARIES], run.manifest().scenario]
+        digest = hashlib.sha256(json.dumps(said).encode())
+        for root in (PACKAGE, RECIPES.parent, run.beside() / run.figures.name, run.resolved, run.results, run.cells):
             digest.update(_digest(root))
         return cls(run.figures, digest.hexdigest())
 
@@ -106,10 +98,8 @@ class Drawing:
         if record.get("inputs") != self.inputs or not isinstance(drawn, dict):
             return None
         paths = [self.folder / Path(name).name for name in drawn]
-        intact = all(
-            path.is_file() and sha256_of(path) == known for path, known in zip(paths, drawn.values(), strict=True)
-        )
-        return paths if intact else None
+        found = [sha256_of(path) if path.is_file() else None for path in paths]
+        return paths if found == [*drawn.values()] else None
 
     def keep(self, pictures: Sequence[Path]) -> None:
         """Records the pictures that were drawn."""

@@ -4,8 +4,6 @@ Colours: Okabe & Ito 2008, which people with every form of colour vision can dis
 and line style.
 """
 
-from __future__ import annotations
-
 import io
 import math
 import textwrap
@@ -22,8 +20,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, ScalarFormatter
 from PIL import Image
 
+from scpslab.analysis.figures.recipe import Words
+from scpslab.core.errors import harmless
 from scpslab.core.folders import own_folder
-from scpslab.core.harmless import harmless
 from scpslab.core.scratch import replace_bytes
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -55,39 +54,9 @@ LARGE = 1e5
 AXES_INCHES, MOST_PANELS_ACROSS, ROW_INCHES, STACK_ROW_INCHES = 3.9, 3, 2.9, 1.55
 RIGHT_INCHES, XLABEL_INCHES, MARGIN_INCHES = 0.25, 0.6, 0.12
 # Any: the names of settings are a literal type in newer matplotlib stubs and plain text in older ones.
-SETTINGS: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": 10,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 10.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.7,
-    "legend.frameon": True,
-    "legend.framealpha": 0.9,
-    "legend.edgecolor": "none",
-    "legend.fontsize": 9,
-    "lines.linewidth": 1.6,
-    "lines.markersize": 6,
-    "errorbar.capsize": 3,
-    "svg.fonttype": "path",
-    # TrueType: editors and publishers' checks do not like Type 3.
-    "pdf.fonttype": 42,
-    # Titles and labels come from files: a dollar sign is a dollar sign, not a formula.
-    "text.parse_math": False,
-}
-
-
-@dataclass(frozen=True)
-class Words:
-    """The texts around a picture: its title, the conditions of the cells in it, and the caption."""
-
-    title: str
-    conditions: str
-    caption: str
+SETTINGS: dict[Any, Any] = dict(
+    mpl.rc_params_from_file(Path(__file__).with_name("figures.mplstyle"), use_default_template=False)
+)
 
 
 class Picture(Figure):
@@ -151,21 +120,12 @@ STACK = Sheet(
 
 
 @contextmanager
-def new_figure(words: Words) -> Iterator[tuple[Figure, Axes]]:
-    """A figure with one pair of axes: title and conditions above it, legend and caption below it.
+def new_panels(words: Words, names: Sequence[str] = ("",)) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure with one pair of axes for each name, all with the same scales: up to three in a row, more in rows of
+    two. Title and conditions stand above them, legend and caption below them.
 
-    The figure grows with conditions, legend and caption, so that the axes keep their size from run to run.
-    """
-    with new_panels(words, [""]) as (figure, panels):
-        yield figure, panels[0]
-
-
-@contextmanager
-def new_panels(words: Words, names: Sequence[str]) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Like `new_figure`, with one pair of axes for each name, all with the same scales: up to three in a row, more in
-    rows of two.
-
-    Each panel shows its name; a single panel shows none.
+    The figure grows with conditions, legend and caption, so that the axes keep their size from run to run. Each panel
+    shows its name.
     """
     with mpl.rc_context(SETTINGS):
         figure = Picture(words)
@@ -247,10 +207,8 @@ def line_style(index: int) -> str:
 
 def _shorten_numbers(panels: Sequence[Axes]) -> None:
     for axis in (axis for axes in panels for axis in (axes.xaxis, axes.yaxis)):
-        if (
-            isinstance(axis.get_major_formatter(), ScalarFormatter)
-            and max(abs(end) for end in axis.get_view_interval()) >= LARGE
-        ):
+        is_large = max(abs(end) for end in axis.get_view_interval()) >= LARGE
+        if is_large and isinstance(axis.get_major_formatter(), ScalarFormatter):
             axis.set_major_formatter(EngFormatter())
 
 
@@ -302,7 +260,10 @@ def _file(figure: Figure, stem: str, suffix: str) -> bytes:
 
 
 def words_in(png: Path) -> Words | None:
-    """The words of a picture that `save` wrote; None: an earlier version wrote it, without them."""
-    with Image.open(png) as image:
-        texts = [image.info.get(name) for name in TITLE_KEYS["png"] if name is not None]
+    """The words of a picture that `save` wrote; None: an earlier version wrote it, without them, or it is damaged."""
+    try:
+        with Image.open(png) as image:
+            texts = [image.info.get(name) for name in TITLE_KEYS["png"] if name is not None]
+    except OSError:
+        return None
     return Words(*map(str, texts)) if all(isinstance(text, str) for text in texts) else None

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
 from scpslab.core import units
-from scpslab.documents import Part, key
+from scpslab.documents.parts import Part, key
 from scpslab.documents.quantities import Duration, Probability, Rate, Size, SizeOrZero, as_several
 from scpslab.plan import Plan
 from scpslab.plan.disciplines import DEFAULT
@@ -50,8 +50,8 @@ class Facts:
 
     A number is None where the cell has none: a transfer without a size, a link without a rate.
 
-    `ber`, `models`: towards the receiver, and back. `level`: FY97's congestion level in percent. `disturbances`: what
-    else changes packets or delays.
+    `ber`, `models`: towards the receiver, and back, as is `moved`: what profiles say there. `level`: FY97's congestion
+    level in percent. `disturbances`: what else changes packets or delays.
     """
 
     topology: str
@@ -69,21 +69,18 @@ class Facts:
     level: float
     disturbances: tuple[str, ...]
     others: tuple[str, ...]
-
-    @property
-    def round_trip_ns(self) -> int:
-        """Propagation there and back."""
-        return sum(self.delays_ns)
+    moved: tuple[Collection[str], ...] = ((), ())
 
     def words(self) -> dict[str, str]:
         """What a reader must know, part by part; what says nothing has no words."""
-        delays = [units.text("duration", delay_ns) for delay_ns in self.delays_ns]
+        delays = self._moved("delay", [units.text("duration", delay_ns) for delay_ns in self.delays_ns])
+        rates = self._moved("rate", [rate_text(rate, is_serial=self.is_serial) for rate in self.rates_bps])
         others = ", ".join(f"{count} x {kind}" for kind, count in Counter(self.others).items())
         parts = {
             "topology": self.topology,
             "transport": self.transport,
             "transfer": self._transfer(),
-            "rate": both(*(rate_text(rate, is_serial=self.is_serial) for rate in self.rates_bps)),
+            "rate": both(*rates),
             "delay": f"{delays[0]} each way" if delays[0] == delays[1] else both(*delays),
             "errors": self._errors(),
             "disturbances": ", ".join(self.disturbances),
@@ -102,11 +99,16 @@ class Facts:
         ]
         return ": ".join(filter(None, (self.kind, " ".join(filter(None, parts)))))
 
+    def _moved(self, name: str, texts: Iterable[str]) -> list[str]:
+        told = "as profiled" if name == "ber" else f"{name} as profiled"
+        return [told if name in way else text for text, way in zip(texts, self.moved, strict=True)]
+
     def _errors(self) -> str:
         if self.ber == (0, 0):
             return "no bit errors"
         models = f"{' and '.join(self.models)} errors"
-        return models if self.ber == (None, None) else f"BER {both(*map(ber_text, self.ber))}, {models}"
+        ratios = self._moved("ber", map(ber_text, self.ber))
+        return models if self.ber == (None, None) else f"BER {both(*ratios)}, {models}"
 
 
 def both(there: str, back: str) -> str:
@@ -165,6 +167,7 @@ def facts_of(plan: Plan) -> Facts:
         level=_level([getattr(workload, "max_rate_bps", 0) for workload, is_load in workloads if is_load], rate_bps),
         disturbances=tuple(dict.fromkeys(text for hop in (*there, *back) for text in _disturbances(plan, hop))),
         others=tuple(workload.kind for workload, is_load in workloads if workload is not transfer and not is_load),
+        moved=tuple({what for hop in way for what in plan.cell.moved(*hop.place)} for way in (there, back)),
     )
 
 
@@ -189,14 +192,14 @@ def _transport_at(plan: Plan, transfer: Traffic, name: str) -> str:
         return ""
     end: ScpsEnd | None = getattr(transfer, "from_scps" if name == transfer.from_ else "to_scps", None)
     if end is not None:
-        control = end.settings.get("congestion") or STACK_PARTS[node.stack].control_of.get(
-            str(end.settings.get("preset")), ""
-        )
+        of_presets = STACK_PARTS[node.stack].control_of
+        control = end.settings.get("congestion") or of_presets.get(str(end.settings.get("preset")), "")
         return f"SCPS-TP, {'rate control alone' if control == 'none' else control}"
     if STACKS[node.stack] is not KERNEL:
         return f"stack {node.stack}"
     of_kernel = transfer.own_control or node.sysctls.get("net.ipv4.tcp_congestion_control")
-    is_tcp = hasattr(transfer, "bytes_") and not getattr(transfer, "udp_rate_bps", None)
+    # Whatever else moves a file may do so by datagrams.
+    is_tcp = DATA_FLOWS[transfer.kind].carries and not getattr(transfer, "udp_rate_bps", None)
     return f"kernel TCP, {of_kernel}" if of_kernel and is_tcp else ""
 
 
@@ -232,9 +235,8 @@ def _disturbances(plan: Plan, hop: Hop) -> list[str]:
         causes["bits flipped"] = errors.action == "flip" and errors.model != NO_MODEL
     if isinstance(direction, Direction):
         causes["changing delay"] = direction.delay_table
-        causes["packets out of order or doubled"] = direction.jitter_ns or (
-            impairment and (impairment.duplicate or impairment.late)
-        )
+        by_impairment = impairment and (impairment.duplicate or impairment.late)
+        causes["packets out of order or doubled"] = direction.jitter_ns or by_impairment
         causes["a policer, or packets held back"] = impairment and (impairment.policer or impairment.aggregate_ns)
         if direction.queue is not None:
             causes[f"queue {direction.queue.discipline}"] = direction.queue.discipline != DEFAULT
@@ -245,25 +247,36 @@ class Conditions(Part):
     """Where a key has several values, one of them must hold.
 
     A missing key says nothing, except `ber` and `level`, which are then 0 and 100.
+
+    Attributes:
+        topology: The topology.
+        workload: The kind of the workload that is measured.
+        size: Bytes of the transfer.
+        segment: Data bytes per segment.
+        data_rate: Rate of the slowest link towards the receiver.
+        ack_rate: Rate of the slowest link of the way back.
+        round_trip: Propagation there and back.
+        framing: Framing bytes per packet on the slowest link.
+        ber: Bit error rate in both directions. Over the axis `ber`: its value.
+        errors: The error model, where there are bit errors.
+        level: Congestion level in percent, 100 for none. Over the axis `level`: its value.
+        drops: Whether packets are dropped by order.
+        hosts: Both hosts, as in a scenario.
     """
 
-    topology: Names | None = key(None, says="The topology.", example="fy97")
-    workload: Names | None = key(None, says="The kind of the workload that is measured.", example="bulk")
-    size: Sizes | None = key(None, says="Bytes of the transfer.", example="4000000 B")
-    segment: Sizes | None = key(None, says="Data bytes per segment.", example="1400 B")
-    data_rate: Rates | None = key(None, says="Rate of the slowest link towards the receiver.", example="2 Mbit/s")
-    ack_rate: Rates | None = key(None, says="Rate of the slowest link of the way back.", example="2 Mbit/s")
-    round_trip: Durations | None = key(None, says="Propagation there and back.", example="530 ms")
-    framing: SizeOrZero | None = key(None, says="Framing bytes per packet on the slowest link.", example="4 B")
-    ber: Ratios = key((0.0,), says="Bit error rate in both directions. Over the axis `ber`: its value.", example=1e-5)
-    errors: Names | None = key(
-        None, says="The error model, where there are bit errors.", example=["independent", "clustered"]
-    )
-    level: float = key(
-        NOTHING_ELSE, says="Congestion level in percent, 100 for none. Over the axis `level`: its value.", example=150
-    )
-    drops: bool = key(False, says="Whether packets are dropped by order.")
-    hosts: Hosts | None = key(None, says="Both hosts, as in a scenario.", example={"preset": "fy97-reno"})
+    topology: Names | None = key(None, example="fy97")
+    workload: Names | None = key(None, example="bulk")
+    size: Sizes | None = key(None, example="4000000 B")
+    segment: Sizes | None = key(None, example="1400 B")
+    data_rate: Rates | None = key(None, example="2 Mbit/s")
+    ack_rate: Rates | None = key(None, example="2 Mbit/s")
+    round_trip: Durations | None = key(None, example="530 ms")
+    framing: SizeOrZero | None = key(None, example="4 B")
+    ber: Ratios = key((0.0,), example=1e-5)
+    errors: Names | None = key(None, example=["independent", "clustered"])
+    level: float = key(NOTHING_ELSE, example=150)
+    drops: bool = key(False)
+    hosts: Hosts | None = key(None, example={"preset": "fy97-reno"})
 
     def at(self, axis: str, number: float) -> Conditions:
         """The conditions at a point of an axis of a figure."""
@@ -295,7 +308,7 @@ COMPARED: Mapping[str, tuple[str, Callable[[Facts], Any], Callable[[Any], str]]]
     "segment": ("segment", lambda facts: facts.segment_bytes, size_text),
     "data_rate": ("rate", lambda facts: facts.rates_bps[0], rate_text),
     "ack_rate": ("rate of the way back", lambda facts: facts.rates_bps[1], rate_text),
-    "round_trip": ("round trip", lambda facts: facts.round_trip_ns, lambda ns: units.text("duration", ns)),
+    "round_trip": ("round trip", lambda facts: sum(facts.delays_ns), lambda ns: units.text("duration", ns)),
     "framing": ("framing", lambda facts: facts.framing_bytes, size_text),
 }
 

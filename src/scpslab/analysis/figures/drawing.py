@@ -1,7 +1,5 @@
 """From a run folder to picture files: finds the recipes that apply, draws them, and writes them under RUN/figures/."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,9 +39,8 @@ class Found:
             raise self.broken[name]
         if name not in self.recipes:
             raise UsageError(
-                f"--figure {name}: found no such recipe; {one_of(name, self.recipes)} "
-                f"Recipes are in {RECIPES.parent.name}/{RECIPES.name}/; "
-                f"the path of a file, such as ./{name}.yaml, works too."
+                f"--figure {name}: found no such recipe; {one_of(name, self.recipes)} Recipes are in "
+                f"{RECIPES.parent.name}/{RECIPES.name}/; the path of a file, such as ./{name}.yaml, works too."
             )
         return self.recipes[name]
 
@@ -100,9 +97,8 @@ def draw(
     """
     for option, asked, known in (("--format", formats, FORMATS), ("--model", models, tuple(CURVES))):
         if unknown := [word for word in asked if word not in known]:
-            raise UsageError(
-                f'{option}: found "{unknown[0]}"; expected one of {", ".join(known)}. Choose one of these.'
-            )
+            advice = "Choose one of these."
+            raise UsageError(f'{option}: found "{unknown[0]}"; expected one of {", ".join(known)}. {advice}')
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
     pictures = tuple(item for item in formats if item in FORMATS)
@@ -110,10 +106,9 @@ def draw(
 
     def draw_one(recipe: Recipe) -> None:
         if cells and not _shows_single_cells(recipe):
-            raise UsageError(
-                f"--cell: found a choice of cells for the figure {recipe.name}, which shows all; "
-                "expected a figure of single cells, such as over-time. Leave --cell out, or choose another figure."
-            )
+            found = f"found a choice of cells for the figure {recipe.name}, which shows all"
+            advice = "Leave --cell out, or choose another figure."
+            raise UsageError(f"--cell: {found}; expected a figure of single cells, such as over-time. {advice}")
         drawn = recipe.with_models(models)
         try:
             paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))

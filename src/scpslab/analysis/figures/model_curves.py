@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from scpslab.analysis.figures.source import NothingToDrawError, transfer_of
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS
-from scpslab.analysis.run import RunCell
-from scpslab.analysis.viewpoints import steady_bps
+from scpslab.analysis.run import RunCell, steady_bps
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL
 from scpslab.plan.flows import flow
@@ -60,6 +59,11 @@ class Path:
     def packet_bytes(self) -> int:
         """A full segment on the slowest hop."""
         return self.segment_bytes + self.header_bytes + self.overhead_bytes
+
+
+def speaks_tcp(cell: RunCell) -> bool:
+    """Whether a transfer of the cell is of the kernel's TCP, which the formulas are about."""
+    return any(DATA_FLOWS[one.kind].has_formulas and not one.runs_scps for one in cell.plan.cell.workloads)
 
 
 def path_of(cell: RunCell) -> Path:
@@ -137,10 +141,8 @@ def _seconds(hop: Hop, ip_bytes: int) -> float:
     """The time that a packet needs over a hop without a queue."""
     if not isinstance(hop.direction, Direction):
         return 0.0
-    sending_s = (
-        (ip_bytes + hop.direction.overhead_bytes) * 8 / hop.direction.rate_bps if hop.direction.rate_bps else 0.0
-    )
-    return hop.delay_ns / 1e9 + sending_s
+    bits, rate_bps = (ip_bytes + hop.direction.overhead_bytes) * 8, hop.direction.rate_bps
+    return hop.delay_ns / 1e9 + (bits / rate_bps if rate_bps else 0.0)
 
 
 def _loss(cell: RunCell, hop: Hop, ip_bytes: int) -> float:

@@ -16,7 +16,8 @@ from scpslab.analysis.run import Run, RunCell, open_run
 from scpslab.analysis.table import Results, read_results
 from scpslab.core.errors import ResultError, UsageError
 from scpslab.core.units import KINDS, UnitError, parse
-from scpslab.documents.quantities import as_several, as_share, value_text
+from scpslab.documents.quantities import as_several, as_share
+from scpslab.documents.yaml_lines import value_text
 from scpslab.measure.connections import Connection
 from scpslab.measure.traces import Flow, flow_of
 
@@ -62,13 +63,10 @@ class Source:
         chosen = [next((cell for cell in done if fits(axes_of(cell), choice)), None) for choice in choices or ({},)]
         distinct = list({cell.id: cell for cell in chosen if cell is not None}.values())
         if not distinct:
-            wanted = (
-                " or ".join(", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices)
-                or "any axis values"
-            )
-            raise NothingToDrawError(
-                f"{self.run_dir}: found no completed cell of {wanted}; expected one. Choose another cell with --cell."
-            )
+            asked = (", ".join(f"{name} {value}" for name, value in choice.items()) for choice in choices)
+            wanted = " or ".join(asked) or "any axis values"
+            advice = "Choose another cell with --cell."
+            raise NothingToDrawError(f"{self.run_dir}: found no completed cell of {wanted}; expected one. {advice}")
         return distinct
 
     def _wanted(self, name: str) -> RunCell:
@@ -76,9 +74,8 @@ class Source:
             if name in (cell.id, cell.folder.name):
                 return cell
         ids = ", ".join(cell.id for cell in self.run.cells[:5])
-        raise UsageError(
-            f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. Choose one of these.'
-        )
+        advice = "Choose one of these."
+        raise UsageError(f'{self.run_dir}: --cell "{name}": found no such cell; expected one such as {ids}. {advice}')
 
 
 def transfer_of(cell: RunCell) -> Transfer:
@@ -91,9 +88,8 @@ def transfer_of(cell: RunCell) -> Transfer:
         if DATA_FLOWS[workload.kind].carries:
             return cast("Transfer", workload)
     drawn = ", ".join(kind for kind, flow in DATA_FLOWS.items() if flow.carries)
-    raise NothingToDrawError(
-        f"{cell.folder}: found no transfer among the workloads; expected one of kind {drawn}. Draw another cell."
-    )
+    expected = f"expected one of kind {drawn}. Draw another cell."
+    raise NothingToDrawError(f"{cell.folder}: found no transfer among the workloads; {expected}")
 
 
 def flow_at(cell: RunCell, where: str) -> Flow:
@@ -124,15 +120,13 @@ def connection_at(cell: RunCell, where: str) -> Connection:
     node = workload.from_ if where == "source" else workload.to
     view = cell.view(node)
     if view is None:
-        raise NothingToDrawError(
-            f"{cell.folder}: found neither a record of packets nor a capture without filter at the {where}; expected "
-            "one. Run it with packets: true."
-        )
+        found = f"found neither a record of packets nor a capture without filter at the {where}"
+        advice = "Run it with packets: true."
+        raise NothingToDrawError(f"{cell.folder}: {found}; expected one. {advice}")
     connection = DATA_FLOWS[workload.kind].connection(cell, workload, view)
     if connection is None:
-        raise NothingToDrawError(
-            f"{cell.folder}: found no packets of {workload.name}; expected its connection. Draw another cell."
-        )
+        expected = "expected its connection. Draw another cell."
+        raise NothingToDrawError(f"{cell.folder}: found no packets of {workload.name}; {expected}")
     return connection
 
 

@@ -3,15 +3,13 @@
 docs/columns.md says what each column means. A column's name ends with its unit.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, NamedTuple, TypeAlias, TypeVar, cast
 
-from scpslab.analysis.run import RunCell, Transfer
-from scpslab.analysis.viewpoints import bottleneck_bps
+from scpslab.analysis.run import RunCell, Transfer, bottleneck_bps, has_one_delay
 from scpslab.core.kinds import Registry
 from scpslab.core.strict_json import JsonObject, count, items, number, section, text  # noqa: F401  # for metrics
 from scpslab.measure.connections import Connection
@@ -22,7 +20,8 @@ Value: TypeAlias = int | float | str | bool | None
 Values: TypeAlias = dict[str, Value]
 # The lines of a record, by its name.
 Records: TypeAlias = Callable[[str], list[JsonObject]]
-NO_RATE = "no hop has a rate, or one follows a profile"
+RATES = ("goodput_bps", "utilization")
+NO_RATE = "no hop has a rate, one has delivery opportunities, or routes change"
 Planned_co = TypeVar("Planned_co", bound=Traffic, covariant=True)
 
 
@@ -39,9 +38,10 @@ class MetricColumn(NamedTuple):
     decimals: int | None = None
 
 
-def columns(decimals: Mapping[str, int | None]) -> tuple[MetricColumn, ...]:
-    """Columns by name, each with its decimals, in this order."""
-    return tuple(MetricColumn(name, digits) for name, digits in decimals.items())
+def columns(words: str) -> tuple[MetricColumn, ...]:
+    """Columns in their order, with their decimals behind a colon, such as "bytes transfer_s:9"."""
+    parted = (word.partition(":") for word in words.split())
+    return tuple(MetricColumn(name, int(digits) if digits else None) for name, _, digits in parted)
 
 
 def unknown(names: Iterable[str], why: str) -> Values:
@@ -75,18 +75,29 @@ class Subject(Generic[Planned_co]):
         seen = self.cell.view(node) is not None
         return f"no connection of {self.workload.name} was seen at {node}" if seen else unrecorded(node)
 
-    def rates(self, size_bytes: int | None, transfer_s: Value, start_s: float | None) -> Values:
-        """Goodput and utilization, of a transfer that took time from `start_s` on (since the epoch; None: unknown)."""
+    def rates(
+        self, size_bytes: int | None, transfer_s: Value, start_s: float | None, first_bytes: int | None = None
+    ) -> Values:
+        """Goodput and utilization, of a transfer that took time from `start_s` on (since the epoch; None: unknown).
+
+        `first_bytes`: of the first segment, where the clock starts when that has arrived. Its time on the link is not
+        counted then, so that few segments seem faster than the link: those have no rate.
+        """
         if not size_bytes or not isinstance(transfer_s, float) or transfer_s <= 0:
-            return unknown(("goodput_bps", "utilization"), "no bytes arrived, or the time that they took is not known")
+            return unknown(RATES, "no bytes arrived, or the time that they took is not known")
         rate_bps = self.rate_bps(transfer_s, start_s)
-        used = size_bytes * 8 / (transfer_s * rate_bps) if rate_bps else Unknown(NO_RATE)
+        most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
+        if first_bytes and (size_bytes <= first_bytes or size_bytes - first_bytes <= most_bytes < size_bytes):
+            return unknown(RATES, "a transfer of so few segments has no rate")
+        used: Value = size_bytes * 8 / (transfer_s * rate_bps) if rate_bps else Unknown(NO_RATE)
+        if size_bytes > most_bytes and not has_one_delay(self.cell.plan, self.workload):
+            used = Unknown("delays on its way change, and packets came closer together than they left")
         return {"goodput_bps": size_bytes * 8 / transfer_s, "utilization": used}
 
     def rate_bps(self, transfer_s: float, start_s: float | None) -> float | None:
         """What the slowest hop offers over that time."""
         span_s = None if start_s is None else (start_s, start_s + transfer_s)
-        return bottleneck_bps(self.cell.plan, self.workload, span_s)
+        return bottleneck_bps(self.cell.plan, self.workload, span_s, self.cell.table)
 
 
 @dataclass(frozen=True)
@@ -140,3 +151,9 @@ def unrecorded(node: str) -> str:
 def elapsed(start_s: float | None, end_s: float | None) -> float | None:
     """The time from one instant to another, both known."""
     return None if start_s is None or end_s is None else end_s - start_s
+
+
+def waited_s(clients: Sequence[JsonObject]) -> float | None:
+    """What the user of a file's clients waits: until the last of them has done its work."""
+    is_done = clients and count(clients[-1], "exit_code") == 0
+    return elapsed(number(clients[0], "start_t_s"), number(clients[-1], "end_t_s")) if is_done else None

@@ -1,24 +1,24 @@
 """What figures and metrics ask of a workload, whatever its kind: which of the packets are its, and which columns
 it has.
 
-A kind registers its own answer in its metrics.py.
+A kind registers its own answer in its metrics.py. At the end: all families of metrics in the order of their columns,
+those of workloads first, then those of a plan's other parts, of which links and the SCPS programs at the ends of
+transfers are here.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, ClassVar, cast
 
 import numpy as np
 
-from scpslab.analysis.metrics.base import Family, Subject, Values, number, unknown, unrecorded
+from scpslab.analysis.metrics import base
+from scpslab.analysis.metrics.base import Family, Subject, Values, unknown, unrecorded
 from scpslab.analysis.run import RunCell, Transfer, View
-from scpslab.analysis.viewpoints import queue_probe
 from scpslab.core.kinds import Registry
 from scpslab.measure.connections import ACK, FIN, RST, SYN, UDP, Connection, Floats, Ints
 from scpslab.measure.traces import flow_of, round_trips, transfer_times
 from scpslab.plan import Plan
-from scpslab.plan.paths import Hop
+from scpslab.plan.links import ALL_CAUSES, LOSS_CAUSES, POLICED
 from scpslab.plan.stacks import ScpsEnd
 from scpslab.plan.workloads import Traffic
 
@@ -99,22 +99,6 @@ def loads_of(plan: Plan) -> list[Traffic]:
     return [workload for workload in plan.cell.workloads if DATA_FLOWS[workload.kind].is_load]
 
 
-def queue_samples(cell: RunCell, hop: Hop | None) -> tuple[Floats, Floats, Floats]:
-    """The queue before the hop, as the record of packets has it at every change, or as its probe sampled it: seconds
-    since the epoch, bytes, and packets dropped until then, all float64[n]; empty without either.
-    """
-    if hop and cell.record is not None:
-        return cell.record.depth(*hop.place)
-    probe = queue_probe(cell.plan, hop) if hop else None
-    samples = [
-        (t_s, size, number(line, "drops") or 0.0)
-        for line in (cell.records(probe.name) if probe else [])
-        if (t_s := number(line, "t_s")) is not None and (size := number(line, "bytes")) is not None
-    ]
-    table = np.array(samples, dtype=np.float64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2]
-
-
 def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
     """The names of the transfers whose records have reports of their SCPS programs, each with its sending program."""
     for workload in plan.cell.workloads:
@@ -123,22 +107,12 @@ def told_by(plan: Plan) -> Iterator[tuple[str, ScpsEnd]]:
 
 
 # Columns that transfers by programs of the user's have.
-OF_PROGRAMS: dict[str, int | None] = {"bytes": None, "transfer_s": 9, "goodput_bps": 3, "utilization": 9}
+OF_PROGRAMS = "bytes transfer_s:9 goodput_bps:3 utilization:9"
 # Columns that a file protocol's transfers have: what its client tells, and its data connection.
-OF_A_FILE: dict[str, int | None] = {
-    "bytes": None,
-    "transfer_s": 6,
-    "client_total_s": 6,
-    "capture_transfer_s": 9,
-    "goodput_bps": 3,
-    "utilization": 9,
-    "data_retransmissions": None,
-    "rtos": None,
-    "ack_bytes": None,
-    "rtt_min_s": 9,
-    "wire_rtt_min_s": 9,
-    "handshake_rtt_s": 9,
-}
+OF_A_FILE = (
+    "bytes transfer_s:6 user_s:9 client_total_s:6 capture_transfer_s:9 goodput_bps:3 utilization:9 "
+    "data_retransmissions rtos ack_bytes rtt_min_s:9 wire_rtt_min_s:9 handshake_rtt_s:9"
+)
 
 
 # Columns of a file's packets, by the host that they need to be seen at; both for the last.
@@ -147,6 +121,7 @@ AT_SENDER = ("data_retransmissions", "rtt_min_s", "wire_rtt_min_s", "handshake_r
 # Why columns of a file's packets are empty.
 NO_TRIP = "no acknowledgement of the data connection could be timed against one packet"
 EMPTY_OF_A_FILE = {
+    "user_s": "the last client failed, or was ended",
     "capture_transfer_s": "no data connection that surely carried the whole file was seen at the receiving host",
     "data_retransmissions": "no connection that is surely the file's was seen at the sending host",
     "ack_bytes": "the receiving host sent nothing that only acknowledges, on a connection that is surely the file's",
@@ -203,9 +178,8 @@ def own_connections(cell: RunCell, workload: Any, view: View) -> tuple[list[Conn
         return [one for one in view.connections if one.ends in owned], True
     others = [other for other in cell.plan.cell.workloads if other.name != workload.name]
     hosts = (workload.from_, workload.to)
-    may_be_another = any(
-        not DATA_FLOWS[other.kind].has_own_port and other.from_ in hosts and other.to in hosts for other in others
-    )
+    anywhere = [other for other in others if not DATA_FLOWS[other.kind].has_own_port]
+    may_be_another = any(other.from_ in hosts and other.to in hosts for other in anywhere)
     ports = {getattr(other, "port", None) for other in others}
     ends = next(({*dict(one.ends)} for one in view.connections if one.server_port == workload.port), None)
     found = [one for one in view.connections if not ports & {one.server_port, one.client_port}]
@@ -245,5 +219,92 @@ def ack_bytes(connection: Connection, *, from_client: bool, without: int) -> int
     `without` do not count.
     """
     is_bare = (connection.payload_bytes == 0) & (connection.flags & ACK != 0) & (connection.flags & without == 0)
-    lengths = connection.ip_bytes[is_bare & (connection.from_client == from_client)]
+    lengths = connection.ip_bytes[is_bare & connection.before_reset & (connection.from_client == from_client)]
     return int(np.bincount(lengths).argmax()) if len(lengths) else None
+
+
+# What PPP and the channel count of a serial link's direction.
+SERIAL = ("sent_frames", "lost_frames", "bit_errors", "most_waiting_bytes")
+# Columns have the words that directions had when the first results were written, so that results stay comparable.
+COLUMN_WORDS = {"forward": "data", "return": "ack"}
+# Reports of routers that the sender heeded: SCMP 4, 19 and 3/16.
+SIGNALS = ("congestion", "corruption", "outage")
+
+
+def _stem(link: str, direction: str) -> str:
+    return f"{link}_{COLUMN_WORDS.get(direction, direction)}"
+
+
+def _losses(plan: Plan, records: base.Records) -> base.Values:
+    """Offered packets of every link with a delay stage, one recorded cause for each that did not arrive, then those
+    lost on all other links together.
+    """
+    lines = records("accounting")
+    accounts = {(line.get("link"), line.get("direction")): line for line in lines}
+    measured = [link for link in plan.network.links if link.via is not None]
+    values: base.Values = {}
+    directions = ((link.name, direction) for link in measured for direction in link.directions)
+    for name, direction in directions:
+        account, stem = accounts.get((name, direction.name), {}), _stem(name, direction.name)
+        values[f"{stem}_offered_packets"] = base.count(account, "offered_packets")
+        values |= {f"{stem}_lost_{cause}_packets": base.count(account, f"{cause}_packets") for cause in LOSS_CAUSES}
+        if (impairment := plan.cell.impairment(name, direction.name)) and impairment.policer:
+            values[f"{stem}_lost_{POLICED}_packets"] = base.count(account, f"{POLICED}_packets")
+        values[f"{stem}_flipped_packets"] = base.count(account, "flipped_packets")
+        if direction.queue is not None and direction.queue.ecn:
+            values[f"{stem}_marked_packets"] = base.count(account, "marked_packets")
+    if plan.network.links:
+        names = {link.name for link in measured}
+        others = [line for line in lines if line.get("link") not in names]
+        lost = sum(base.count(line, f"{cause}_packets") or 0 for line in others for cause in ALL_CAUSES)
+        values["other_lost_packets"] = lost if lines else None
+    return values
+
+
+def _serial_links(plan: Plan, records: base.Records) -> base.Values:
+    """What was counted of both directions of every serial link."""
+    values: base.Values = {}
+    for link in plan.network.serial_links:
+        counted = {line.get("direction"): line for line in records(link.name) if line.get("event") == "direction"}
+        for direction in link.directions:
+            fields = counted.get(direction.name, {})
+            values |= {f"{_stem(link.name, direction.name)}_{what}": base.count(fields, what) for what in SERIAL}
+    return values
+
+
+def _signals(plan: Plan, records: base.Records) -> base.Values:
+    """The smoothed round-trip time at the end of each transfer over SCPS-NP, and what routers signalled to it."""
+    values: base.Values = {}
+    for name in (name for name, program in told_by(plan) if program.np):
+        report = base.section(base.event(records, name, "sender"), "scps")
+        srtt_s = base.number(report, "srtt_s")
+        values[f"{name}_srtt_ms"] = None if srtt_s is None else 1000 * srtt_s
+        values |= {f"{name}_{kind}_signals": base.count(base.section(report, "signals"), kind) for kind in SIGNALS}
+    return values
+
+
+def _protection(plan: Plan, records: base.Records) -> base.Values:
+    """Packets that each end of each transfer over SCPS-SP sealed, opened and dropped, whatever the reason."""
+    values: base.Values = {}
+    for name in (name for name, program in told_by(plan) if program.sp):
+        for end in ("sender", "receiver"):
+            counted = base.section(base.section(base.event(records, name, end), "scps"), "sp")
+            values |= {f"{name}_{end}_sp_{what}": base.count(counted, what) for what in ("sealed", "opened")}
+            reasons = counted.get("dropped")
+            values[f"{name}_{end}_sp_dropped"] = (
+                sum(base.count(reasons, reason) or 0 for reason in reasons) if isinstance(reasons, dict) else None
+            )
+    return values
+
+
+def families() -> tuple[base.Family[Any], ...]:
+    """Those of workloads, once the kinds have registered themselves."""
+    return tuple(family for flow in DATA_FLOWS.values() for family in flow.families)
+
+
+def of_plans() -> tuple[base.PlanFamily, ...]:
+    """Those of a plan's other parts. Routers stand where they stood in the first results."""
+    services = dict(base.OF_SERVICES)
+    routers = services.pop("np-router")
+    of_links = (base.PlanFamily(_losses), base.PlanFamily(_serial_links), base.PlanFamily(_signals, decimals=3))
+    return (*of_links, routers, base.PlanFamily(_protection), *services.values())

@@ -3,8 +3,6 @@
 It ends when the host closes the port.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -21,8 +19,7 @@ from scpslab import plan as plans
 from scpslab.engine.appliance import machine
 from scpslab.engine.base import CellRun, CellSample, LabProcess
 from scpslab.engine.cell_folder import CellFolder
-from scpslab.engine.console import line_of
-from scpslab.engine.terminal import SessionConsole
+from scpslab.engine.console import SessionConsole, line_of
 from scpslab.engine.uml import Guest, no_network
 from scpslab.engine.virtual import Forked, VirtualEngine
 from scpslab.plan import Plan

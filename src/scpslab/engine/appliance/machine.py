@@ -20,7 +20,7 @@ from scpslab.core import strict_json
 from scpslab.core.errors import CapabilityError
 from scpslab.core.project import PACKAGE
 from scpslab.core.scratch import scratch
-from scpslab.engine.appliance import native
+from scpslab.engine.appliance import EMULATED, VARIABLE
 from scpslab.engine.cell_folder import CellFolder
 from scpslab.engine.confinement import take
 from scpslab.lab.records import LIVE
@@ -150,7 +150,7 @@ def in_a_machine(*, is_accelerated: bool) -> str:
 
 def is_accelerated() -> bool:
     """Whether this machine's processor runs the machine's programs itself."""
-    is_wanted = os.environ.get(native.VARIABLE) != native.EMULATED
+    is_wanted = os.environ.get(VARIABLE) != EMULATED
     return is_wanted and platform.machine() == LAB_KERNEL_MACHINE and can_virtualise(KVM)
 
 
@@ -210,7 +210,8 @@ class Machine:
             with suppress(OSError, AttributeError):
                 os.sched_setaffinity(self._process.pid, {core})
         self._changed = threading.Condition()
-        self._is_ready, self._is_over = False, False
+        # Whether it ever was ready for jobs; and whether it takes none any more.
+        self.has_come_up, self._is_over = False, False
         self._answer: Answer | None = None
         # Of the cell that runs.
         self._console: Path | None = None
@@ -221,11 +222,6 @@ class Machine:
     def pid(self) -> int:
         """QEMU's process id."""
         return self._process.pid
-
-    @property
-    def has_come_up(self) -> bool:
-        """Whether it ever was ready for jobs."""
-        return self._is_ready
 
     @property
     def is_alive(self) -> bool:
@@ -244,9 +240,9 @@ class Machine:
         given.rename(place)
         limit_s = ACCELERATED_START_LIMIT_S if self.accelerated else START_LIMIT_S
         with self._changed:
-            self._changed.wait_for(lambda: self._is_ready or self._is_over, limit_s)
+            self._changed.wait_for(lambda: self.has_come_up or self._is_over, limit_s)
             self._answer, self._console = None, folder.console
-        if not self._is_ready:
+        if not self.has_come_up:
             self.kill()
         with suppress(OSError):
             assert self._process.stdin is not None
@@ -297,7 +293,7 @@ class Machine:
             for said in self._process.stdout:
                 with self._changed:
                     if said.strip() == READY.encode():
-                        self._is_ready = True
+                        self.has_come_up = True
                     elif said.startswith(LIVE.encode()) and self._console:
                         # Whoever watches the cell's console reads it as that of any lab, which nobody need trust.
                         with self._console.open("ab") as console:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from scpslab.core.addresses import in_ipv6
 from scpslab.core.names import EXPECTED, LONGEST_INTERFACE, is_name, shown
 from scpslab.plan.disciplines import Queue
 from scpslab.plan.links import Direction, End, Link
@@ -174,15 +175,22 @@ class Network:
                 ppp=None
                 if serial.is_np
                 else Ppp(
-                    mru_bytes=serial.mru_bytes,
-                    asyncmap=serial.asyncmap,
-                    header_compression=serial.header_compression,
+                    mru_bytes=serial.mru_bytes, asyncmap=serial.asyncmap, header_compression=serial.header_compression
                 ),
                 ends=(_serial_end(a, a_ip), _serial_end(b, b_ip)),
                 np_mtu_bytes=serial.mru_bytes if serial.is_np else None,
                 directions=(_line(name, forward, a, b), _line(name, reverse, b, a)),
             )
         )
+
+    def in_ipv6(self) -> Network:
+        """The same with addresses of IPv6 in place of those of IPv4 (core/addresses.py)."""
+
+        def at(end: End) -> End:
+            return replace(end, ip=end.ip and in_ipv6(end.ip))
+
+        links = [replace(link, ends=(at(link.ends[0]), at(link.ends[1]))) for link in self.links]
+        return replace(self, links=links)
 
     def bystanders(self) -> set[str]:
         """The hosts that are no party of an experiment: their role says so."""

@@ -2,16 +2,16 @@
 prefixes and next hops.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from ipaddress import IPv4Network
 
+from scpslab.core.addresses import alone, in_ipv6
 from scpslab.core.names import node_and_link, shown
 from scpslab.plan.network import NetworkPlan
 from scpslab.plan.nodes import Switch
-from scpslab.plan.paths import parsed
+from scpslab.plan.paths import Address as Ip
+from scpslab.plan.paths import Interface, parsed
 from scpslab.plan.places import listed
 from scpslab.plan.routes import NO_OPTIONS, Route
 
@@ -47,7 +47,7 @@ class Address:
     link: str
     interface: str
     other: str
-    ip: IPv4Interface
+    ip: Interface
 
     @property
     def name(self) -> str:
@@ -69,7 +69,7 @@ def addresses(network: NetworkPlan) -> list[Address]:
     ]
 
 
-def _address(link: str, ip: str) -> IPv4Interface:
+def _address(link: str, ip: str) -> Interface:
     try:
         return parsed(ip)
     except ValueError as error:
@@ -125,7 +125,7 @@ def _route(network: NetworkPlan, known: Sequence[Address], route: Words) -> list
     except WordError as error:
         raise RouteError(route, "to", error) from error
     # A neighbour is no way to itself.
-    return [(prefix, by) for prefix in prefixes if prefix != f"{by}/32"]
+    return [(prefix, by) for prefix in prefixes if prefix != alone(by)]
 
 
 def _destination(known: Sequence[Address], node: str, to: str) -> list[str]:
@@ -133,24 +133,31 @@ def _destination(known: Sequence[Address], node: str, to: str) -> list[str]:
         return [to]
     if to[:1].isdigit():
         try:
-            return [str(IPv4Network(to))]
+            prefix = str(IPv4Network(to))
         except ValueError as error:
             raise WordError(f'"{to}" ({error})', [DESTINATIONS]) from error
+        return [in_ipv6(prefix) if _is_ipv6(known) else prefix]
     others = [one for one in known if one.node != node]
     names = list(dict.fromkeys(one.node for one in others))
     if to in names:
-        return [f"{one.ip.ip}/32" for one in others if one.node == to]
+        return [alone(one.ip.ip) for one in others if one.node == to]
     if node_and_link(to)[1]:
-        return [f"{address(others, to).ip.ip}/32"]
+        return [alone(address(others, to).ip.ip)]
     raise WordError(f'"{to}"', [*names, DEFAULT])
 
 
-def _next_hop(network: NetworkPlan, known: Sequence[Address], node: str, via: str) -> IPv4Address:
+def _is_ipv6(known: Sequence[Address]) -> bool:
+    """Whether addresses, which people write as those of IPv4, are those of IPv6 (core/addresses.py)."""
+    return any(one.ip.version == 6 for one in known)
+
+
+def _next_hop(network: NetworkPlan, known: Sequence[Address], node: str, via: str) -> Ip:
     """The address of a neighbour: named by itself, by the link to it, by its node, or by both."""
     subnets = [one.ip.network for one in known if one.node == node]
     near = [one for one in known if one.node != node and any(one.ip in subnet for subnet in subnets)]
     if via[:1].isdigit():
-        meant = [one for one in near if str(one.ip.ip) == via]
+        wanted = in_ipv6(via) if _is_ipv6(known) else via
+        meant = [one for one in near if str(one.ip.ip) == wanted]
         return _only(f'"{via}", which no neighbour of {node} has', meant, [str(one.ip.ip) for one in near])
     ends = {link.name: [end.node for end in link.ends] for link in network.all_links}
     links = [name for name, nodes in ends.items() if node in nodes]
@@ -166,7 +173,7 @@ def _next_hop(network: NetworkPlan, known: Sequence[Address], node: str, via: st
     )
 
 
-def _only(what: str, meant: Sequence[Address], choices: Sequence[str]) -> IPv4Address:
+def _only(what: str, meant: Sequence[Address], choices: Sequence[str]) -> Ip:
     if not meant:
         raise WordError(what, choices)
     return meant[0].ip.ip

@@ -3,13 +3,12 @@
 Warnings, for a sweep or an override may have its reasons.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from scpslab.core import units
 from scpslab.core.errors import some_of
 from scpslab.core.problems import KeyPath, Problem
 from scpslab.documents.quantities import Quantity
@@ -18,16 +17,20 @@ from scpslab.plan.disciplines import LARGEST_MANAGED_BYTES, Queue
 from scpslab.plan.flows import ways
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host
+from scpslab.plan.paths import slowest
 from scpslab.plan.stacks import KERNEL, STACKS
 from scpslab.plan.workloads import SECOND_NS, Traffic
 from scpslab.scenario import Cell, model
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
+from scpslab.scenario.events import Happening
 from scpslab.scenario.planning.estimate import least_sent_ns
 from scpslab.scenario.planning.flows import open_choices
 
 # IPv4 and TCP without options or data: an acknowledgement; and one in a thousand of them.
 SHORTEST_PACKET_BYTES, LEAST_PASSING = 40, 1e-3
+# Rate control of a program of SCPS-TP that is told no rate (stack/crates/scps-cli/src/settings.rs).
+SCPS_RATE_BPS = 2_000_000
 # A key, and why nothing uses it in a cell; "" if it is used there.
 Use = tuple[KeyPath, str]
 MOST_NAMED = 3
@@ -160,8 +163,8 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Problem]:
             timeout = getattr(part, "timeout", None)
             if timeout is None or "timeout" not in part.model_fields_set or not getattr(part, "required", True):
                 continue
-            begins = part.at if isinstance(part, model.RunStep | model.LinkStep | model.ServiceStep) else part.start
-            if begins + timeout > limit:
+            begins = part.at if isinstance(part, Happening) else part.start
+            if begins is not None and begins + timeout > limit:
                 found = f'"{timeout.text}" from {begins.text} on, beyond limits.lab_time ("{limit.text}"), at which the'
                 at = (section, index, "timeout")
                 yield Problem(at, f"{found} cell fails", "less", "Lower it, or raise the limit.")
@@ -183,6 +186,12 @@ def _traffic(plan: Plan) -> Iterator[Problem]:
             at = ("workloads", names.index(workload.part_of))
             yield Problem(at, found, expected, "Shorten it, or raise the limit.")
         settings = workload.sending_program.settings if workload.sending_program else {}
+        hop = slowest(ways(plan, workload)[0]) if settings else None
+        if "rate" not in settings and hop is not None and (hop_bps := hop.direction.rate_bps or 0) > SCPS_RATE_BPS:
+            own, its = (units.text("rate", rate_bps) for rate_bps in (SCPS_RATE_BPS, hop_bps))
+            found = f"SCPS-TP at no more than {own}, its program's own rate, over a hop of {its}"
+            do = "Say rate (none: no rate control), or congestion_control: none, with which it fits the hop."
+            yield Problem(("hosts", workload.from_, "rate"), found, "a rate that you chose", do)
         if settings.get("rate", "none") != "none":
             other = before.get(workload.from_)
             if other is not None and workload.start_ns < least_sent_ns(other, ways(plan, other)[0]):

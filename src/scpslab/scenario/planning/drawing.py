@@ -4,8 +4,6 @@ right; below it a table of the links that have a rate or a delay, and one of the
 The same plans give the same bytes. What a person has of their own is called by its name (`your rate`).
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,15 +13,14 @@ from itertools import accumulate, pairwise
 
 from scpslab.core import units
 from scpslab.plan import Plan
-from scpslab.plan.disciplines import DEFAULT, Queue
-from scpslab.plan.flows import ways
+from scpslab.plan.disciplines import DEFAULT, OneProduct, Queue
+from scpslab.plan.flows import columns_of, path_of
 from scpslab.plan.links import Direction, Link
 from scpslab.plan.nodes import Host, Switch
 from scpslab.plan.paths import Hop
-from scpslab.plan.paths import way as fewest_links
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.workloads import Traffic
-from scpslab.scenario.planning.flows import NOTHING, delay_text, errors_text
+from scpslab.scenario.planning.flows import NOTHING, link_texts
 
 WIDTH, MARGIN, ROW, LINE = 720, 14, 62, 17
 BOX, WIDEST, PILL = 40, 96, 24
@@ -47,6 +44,8 @@ text { fill: #e4e4e4 } .head { fill: #aaa } .yours { fill: #ffb4a9 } .card { fil
 .node { fill: #2b3056; stroke: #9fa8da } .pill { fill: #1e1f26; stroke: #9fa8da } .sat { fill: #9fa8da } }
 """
 YOURS = "your "
+# What a queue holds that follows its link.
+PRODUCT = "one BDP"
 Key = tuple[str, str, str]
 
 
@@ -88,10 +87,13 @@ class _Facts:
         others = {name: [dict(_facts(plan)) for plan in one.plans] for name, one in own.items()}
         found: dict[Key, dict[str, None]] = {}
         for number, plan in enumerate(plans):
+            alike = (one.plans[number] for one in own.values() if number < len(one.plans))
+            products = _products(plan).intersection(*map(_products, alike))
             for key, text in _facts(plan):
                 names = [name for name, them in others.items() if number < len(them) and them[number].get(key) != text]
                 self.used |= set(names)
-                found.setdefault(key, {})[YOURS + " and ".join(names) if names else text] = None
+                own_text = PRODUCT if key in products else YOURS + " and ".join(names)
+                found.setdefault(key, {})[own_text if names else text] = None
         self._found = found
 
     def __call__(self, *key: str) -> str:
@@ -99,6 +101,16 @@ class _Facts:
         if GATEWAY in texts:
             return GATEWAY
         return " or ".join(texts) if len(texts) <= MOST_NAMED else "differs by case"
+
+
+def _products(plan: Plan) -> set[Key]:
+    """The queues whose limit is the bandwidth-delay product of their link."""
+    return {
+        (link.name, one.name, "queue")
+        for link in plan.network.links
+        for one in link.directions
+        if one.queue and one.queue.limit_bytes == OneProduct().at(one.rate_bps or 0, link.rtt_ns).limit_bytes
+    }
 
 
 def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
@@ -109,9 +121,9 @@ def _facts(plan: Plan) -> Iterator[tuple[Key, str]]:
     for link in plan.network.all_links:
         for direction in link.directions:
             queue = direction.queue if isinstance(direction, Direction) else None
-            errors = plan.cell.errors(link.name, direction.name)
             rate = NOTHING if direction.rate_bps is None else _short("rate", direction.rate_bps)
-            texts = (rate, delay_text(Hop(link, direction)), _queue(queue), errors_text(errors, is_short=True))
+            rate, delay, errors = link_texts(plan, Hop(link, direction), rate, is_short=True)
+            texts = (rate, delay, _queue(queue), errors)
             for head, text in zip(list(LINKS)[2:], texts, strict=True):
                 yield (link.name, direction.name, head), text
     for workload in plan.cell.heads:
@@ -238,10 +250,7 @@ def _pill(x: float, y: float, link: Link | SerialLink) -> list[str]:
     is_far = any(Hop(link, one).delay_ns >= SATELLITE_NS for one in link.directions)
     wide = 9 * len(link.name) + (48 if is_far else 16)
     left = x - wide / 2
-    lines = [
-        _box("pill", x, y, wide, PILL, PILL / 2),
-        _text(x + (15 if is_far else 0), y + 5, link.name, "", "middle"),
-    ]
+    lines = [_box("pill", x, y, wide, PILL, PILL / 2), _text(x + (15 if is_far else 0), y + 5, link.name, "", "middle")]
     if is_far:
         lines.append(f'<path class="sat" d="M{left + 10:.0f} {y - 3:.0f}h7v6h-7zm9 -2h5v10h-5zm7 2h7v6h-7z"/>')
     return lines
@@ -257,23 +266,8 @@ def _places(plans: Sequence[Plan]) -> tuple[dict[str, tuple[int, int]], dict[str
     """Column and row of each node, and the columns of those for which there is no room: the path in row 0, what hangs
     from it below, senders to the left and others outward.
     """
-    plan = plans[0]
-    path = _path(plan)
-    columns = {name: number for number, name in enumerate(path)}
-    relays = {link.via for link in plan.network.links}
-    near: dict[str, list[str]] = {node.name: [] for node in plan.network.nodes if node.name not in relays}
-    for link in plan.network.all_links:
-        (a, b) = (end.node for end in link.ends)
-        near[a].append(b)
-        near[b].append(a)
-    sending = {workload.from_ for one in plans for workload in one.cell.workloads}
-    while rest := [name for name in near if name not in columns]:
-        level = [name for name in rest if any(other in columns for other in near[name])] or rest[:1]
-        for name in level:
-            anchors = {columns[other] for other in near[name] if other in columns and other not in level} or {0}
-            middle = sum(anchors) / len(anchors)
-            is_left = name in sending or middle < len(path) / 2
-            columns[name] = round(middle) if len(anchors) > 1 else int(middle) + (-1 if is_left else 1)
+    path = path_of(plans[0])
+    columns = columns_of(plans[0], {workload.from_ for one in plans for workload in one.cell.workloads})
     first = min(columns.values())
     places: dict[str, tuple[int, int]] = {}
     hidden: dict[str, int] = {}
@@ -285,20 +279,6 @@ def _places(plans: Sequence[Plan]) -> tuple[dict[str, tuple[int, int]], dict[str
         else:
             hidden[name] = column - first
     return places, hidden
-
-
-def _path(plan: Plan) -> list[str]:
-    """The nodes from the first workload's sender to its receiver; without a workload, from the first host to the last
-    that is reached.
-    """
-    network = plan.network
-    for workload in plan.cell.workloads[:1]:
-        there, _ = ways(plan, workload)
-        if there:
-            return [workload.from_, *(hop.direction.to for hop in there)]
-    names = [*network.hosts] or [network.nodes[0].name]
-    found = (fewest_links(network.all_links, names[0], last) for last in reversed(names[1:]))
-    return [names[0], *(hop.direction.to for hop in next(filter(None, found), []))]
 
 
 def _lefts(plan: Plan, places: Mapping[str, tuple[int, int]]) -> list[float]:

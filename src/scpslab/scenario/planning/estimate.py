@@ -1,21 +1,21 @@
-"""How long a plan takes before anything runs, and what a run of many needs: time of a core, virtual time, memory."""
+"""How long a plan takes before anything runs, and what a run of many needs: time of a core, virtual time, memory; as
+numbers and in words.
+"""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Self
 
 from scpslab.plan import Plan
+from scpslab.plan.chances import chances
 from scpslab.plan.flows import ways
 from scpslab.plan.paths import Way, slowest
 from scpslab.plan.workloads import SECOND_NS, Traffic
 
 # What a cell costs in virtual time on a core of 2024: starting the lab, and each packet of data with its
-# acknowledgements, on a way of three nodes. A run that goes on corrects them by the cells that have ended
-# (cli/remaining.py).
+# acknowledgements, on a way of three nodes.
 START_S, PACKET_S = 0.7, 80e-6
 # A guest and the template that it is forked from, for each core; and the program around them.
 GUESTS_PER_CORE, PROGRAM_MIB = 2, 300
@@ -31,8 +31,10 @@ class Expected:
 
 def expected(plan: Plan, *, in_virtual_time: bool = True) -> Expected:
     """What a plan takes. Where time is real, the lab's seconds are those of the wall."""
+    # Before a step that follows a line comes, the cell runs up to that line.
+    times = 1 + sum(step.after is not None for step in plan.cell.events)
     virtual_s = least_virtual_s(plan)
-    return Expected(virtual_s, START_S + (least_packets(plan) * PACKET_S if in_virtual_time else virtual_s))
+    return Expected(virtual_s, times * (START_S + (least_packets(plan) * PACKET_S if in_virtual_time else virtual_s)))
 
 
 def least_virtual_s(plan: Plan) -> float:
@@ -86,9 +88,10 @@ class Cost:
     guest_mib: int
 
     @classmethod
-    def of(cls, plans: Iterable[Plan], wall_s: Callable[[Plan], float] = lambda plan: expected(plan).wall_s) -> Self:
-        """The cost of plans, at least one, one after the other. `wall_s`: the seconds of a core that a plan takes."""
-        each = ((wall_s(plan), least_virtual_s(plan), plan.network.memory_mib) for plan in plans)
+    def of(cls, plans: Iterable[Plan]) -> Self:
+        """The cost of plans, at least one, one after the other. Where nothing is drawn, the first repeat serves all."""
+        run = (plan for plan in plans if plan.cell.repeat == 1 or chances(plan))
+        each = ((expected(plan).wall_s, least_virtual_s(plan), plan.network.memory_mib) for plan in run)
         return reduce(add, (cls(1, took_s, took_s, virtual_s, guest_mib) for took_s, virtual_s, guest_mib in each))
 
     def __add__(self, other: Self) -> Self:
@@ -108,3 +111,36 @@ class Cost:
     def memory_mib(self, cores: int) -> int:
         """Memory for cells on so many cores of one machine, at most; guests use what they touch."""
         return PROGRAM_MIB + cores * GUESTS_PER_CORE * self.guest_mib
+
+
+MINUTE_S, HOUR_S = 60, 3600
+# A shorter run needs no forecast.
+LONG_S = 60
+
+
+def wall_s(cells: Iterable[Expected], jobs: int) -> float:
+    """Seconds for cells, so many at a time: none is faster than itself."""
+    each = [cell.wall_s for cell in cells]
+    return max(sum(each) / (min(jobs, len(each)) or 1), *each, 0.0)
+
+
+def forecast(cells: Iterable[Expected], jobs: int, *, in_virtual_time: bool = True) -> str:
+    """How long cells take, and how fast their virtual time passes, in words."""
+    known = list(cells)
+    virtual_s, at_once, takes_s = sum(cell.virtual_s for cell in known), min(jobs, len(known)), wall_s(known, jobs)
+    pace = virtual_s / takes_s if takes_s else 0.0
+    number = "1 cell" if len(known) == 1 else f"{len(known)} cells"
+    side_by_side = f", {at_once} at a time" if at_once > 1 else ""
+    text = f"about {in_words(takes_s)} for {number}{side_by_side}"
+    return (
+        f"{text}: {in_words(virtual_s)} of virtual time at least, some {pace:.2g} virtual s per s"
+        if in_virtual_time
+        else text
+    )
+
+
+def in_words(seconds: float) -> str:
+    """A time as a person says it: 40 s, 12 min, 3.5 h."""
+    if seconds < 2 * MINUTE_S:
+        return f"{seconds:.0f} s"
+    return f"{seconds / MINUTE_S:.0f} min" if seconds < 2 * HOUR_S else f"{seconds / HOUR_S:.1f} h"

@@ -1,9 +1,7 @@
 """The paths of a plan's workloads in words, and warnings where a scenario leaves one open."""
 
-from __future__ import annotations
-
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 
 from scpslab.core import units
@@ -11,13 +9,16 @@ from scpslab.core.errors import some_of
 from scpslab.core.names import node_and_link
 from scpslab.plan import Plan
 from scpslab.plan.error_models import NO_MODEL, Errors
-from scpslab.plan.flows import Flow, flow
+from scpslab.plan.flows import Flow, flow, is_rerouted, networks
 from scpslab.plan.links import Direction
+from scpslab.plan.network import NetworkPlan
 from scpslab.plan.paths import Hop, Way, slowest
+from scpslab.plan.workloads import Traffic
 from scpslab.scenario import Cell
 from scpslab.scenario.survey import ends_of
 
-MOST_LINES = 8
+MOST_LINES, MOST_CHANGES = 8, 40
+ROUTED = "; later as contacts say, see scpslab plan SCENARIO --paths"
 NOTHING = "–"
 INDENT = "  "
 COLUMNS = ("link", "from", "to", "rate", "delay", "bit errors")
@@ -37,7 +38,7 @@ def short_paths(planned: Mapping[str, Plan]) -> list[str]:
     for plan in planned.values():
         paths = plan.network.paths
         for workload in plan.cell.heads:
-            line = workload.part_of, _short(flow(paths, workload))
+            line = workload.part_of, _short(flow(paths, workload)) + (ROUTED if is_rerouted(plan) else "")
             found[line] = found.get(line, 0) + 1
     lines = [
         f"{name}: {text}" + ("" if number == len(planned) else f" ({number} of {len(planned)} cells)")
@@ -76,8 +77,22 @@ def _open(cell: Cell) -> Iterable[str]:
 
 def _described(plan: Plan) -> str:
     paths = plan.network.paths
-    blocks = [_block(plan, flow(paths, workload)) for workload in plan.cell.heads]
+    changed = list(networks(plan))[1:]
+    blocks = ["\n".join([_block(plan, flow(paths, one)), *_rerouted(changed, one)]) for one in plan.cell.heads]
     return "\n".join(blocks) if blocks else f"{INDENT}no workload: which hosts the commands contact is not known\n"
+
+
+def _rerouted(changed: Iterable[tuple[int, NetworkPlan]], workload: Traffic) -> Iterator[str]:
+    """The paths from each instant on at which they change, and an empty line behind them."""
+    said, lines = "", list[str]()
+    for t_ns, network in changed:
+        if (now := _short(flow(network.paths, workload))) != said:
+            said = now
+            lines.append(f"{INDENT * 2}from {units.text('duration', t_ns)} on: {said}")
+    if lines:
+        more = len(lines) - MOST_CHANGES
+        told = f"{INDENT * 2}… and {more} more changes: scpslab plan SCENARIO CELL\n" if more > 0 else ""
+        yield from (*lines[:MOST_CHANGES], told)
 
 
 def _block(plan: Plan, found: Flow) -> str:
@@ -91,7 +106,8 @@ def _block(plan: Plan, found: Flow) -> str:
     rows = [_row(plan, hop) for _, _, hops in directions for hop in hops]
     widths = [max(len(row[column]) for row in (*rows, COLUMNS)) for column in range(len(COLUMNS))]
     for start, end, hops in directions:
-        lines.append(f"{INDENT * 2}{start} → {end}: {_summary(hops)}")
+        moves = "; profiles change this" if any(plan.cell.moved(*hop.place) for hop in hops) else ""
+        lines.append(f"{INDENT * 2}{start} → {end}: {_summary(hops)}{moves}")
         lines += [INDENT * 3 + _aligned(row, widths) for row in (COLUMNS, *(_row(plan, hop) for hop in hops))]
     if found.back is None:
         lines.append(f"{INDENT * 2}{workload.to} → {workload.from_}: nothing is sent back")
@@ -100,9 +116,17 @@ def _block(plan: Plan, found: Flow) -> str:
 
 def _row(plan: Plan, hop: Hop) -> tuple[str, ...]:
     direction = hop.direction
-    rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
     way = f"{hop.link.name}.{direction.name}", direction.from_, direction.to
-    return *way, rate, delay_text(hop), errors_text(plan.cell.errors(*hop.place))
+    rate = NOTHING if direction.rate_bps is None else units.text("rate", direction.rate_bps)
+    return *way, *link_texts(plan, hop, rate)
+
+
+def link_texts(plan: Plan, hop: Hop, rate: str, *, is_short: bool = False) -> list[str]:
+    """Rate, delay and errors of a hop, or that a profile says them."""
+    errors = errors_text(plan.cell.errors(*hop.place), is_short=is_short)
+    moved = plan.cell.moved(*hop.place)
+    said = {"rate": rate, "delay": delay_text(hop), "ber": errors}
+    return ["as profiled" if name in moved else text for name, text in said.items()]
 
 
 def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:

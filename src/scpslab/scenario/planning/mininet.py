@@ -1,7 +1,5 @@
 """The network that a Mininet script describes as a plan: a stranger's words, checked as a plan from outside is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +9,7 @@ from scpslab.core.seeds import stream
 from scpslab.plan import Plan, links
 from scpslab.plan.cell import CellPlan, Impairment, Limits, Prompt
 from scpslab.plan.disciplines import Queue
-from scpslab.plan.mininet import SCRIPTS, UNLIMITED_BPS, Described, DescribedEnd, MininetScript
+from scpslab.plan.mininet import SCRIPTS, UNLIMITED_BPS, Described, DescribedEnd, MininetScript, closing_link
 from scpslab.plan.topology import Network
 from scpslab.scenario.model import Errors
 from scpslab.scenario.packs import planned
@@ -19,7 +17,7 @@ from scpslab.scenario.packs import planned
 # What the kernel's shapers count of a packet besides its IP length, in Mininet: the Ethernet header.
 ETHERNET_BYTES = 14
 # A host that only hears what the script says of its network.
-EMPTY = Described.read({"nodes": [{"name": "mn", "kind": "host", "gateway": None}], "links": [], "notes": []})
+EMPTY = Described.read({"nodes": [{"name": "mn", "kind": "host"}], "links": [], "notes": []})
 MEMORY_MIB, MEMORY_OF_A_LINK_MIB = 512, 4
 # Of a link whose numbers change there is every stage from the beginning, with room in the queue and a loss that nobody
 # meets.
@@ -65,8 +63,6 @@ def _network(described: Described) -> Network:
     network = Network(SCRIPTS)
     for node in described.nodes:
         {"host": network.host, "router": network.router, "switch": network.switch}[node.kind](node.name)
-        if node.gateway:
-            network.route(node.name, "default", node.gateway)
     for number, link in enumerate(described.links):
         first, second = link.ends
         via = None
@@ -128,19 +124,14 @@ def _link(laid: links.Link, described: Described, number: int, seed: int) -> tup
 
 
 def _no_loop(described: Described) -> None:
-    """Bridges that learn, without a spanning tree, send a packet round a loop for ever.
+    """Bridges that learn, without a spanning tree, send a packet round a loop for ever; others stop it.
 
     Raises:
         ValueError: there is a loop.
     """
-    group = {node.name: node.name for node in described.nodes if node.kind == "switch"}
-    for link in described.links:
-        first, second = (group.get(end.node) for end in link.ends)
-        if first is not None and second is not None:
-            if first == second:
-                raise ValueError(
-                    f"link {'-'.join(end.node for end in link.ends)}: found a loop of switches; "
-                    "expected a tree, because the bridges here "
-                    "have no spanning tree protocol. Leave a link out, or put a router into the loop."
-                )
-            group = {name: first if one == second else one for name, one in group.items()}
+    bridges = [node.name for node in described.nodes if node.kind == "switch" and not node.may_loop]
+    if ends := closing_link([[end.node for end in link.ends] for link in described.links], bridges):
+        raise ValueError(
+            f"link {'-'.join(ends)}: found a loop of switches; expected a tree, or bridges with stp=True, "
+            "controller=None or a RemoteController. Leave a link out, or put a router into the loop."
+        )

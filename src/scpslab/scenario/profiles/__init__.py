@@ -1,5 +1,3 @@
-"""Profiles: what directions of links do over time, and the formats of others that say so, a file each."""
-
-from __future__ import annotations
+"""Profiles: what directions of links do over time, and the formats of others that say so, a file for each sort."""
 
 from scpslab.scenario.profiles.profile import Profile as Profile

@@ -1,43 +1,22 @@
 """The list of formats, and the way from a file to its profiles."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from pathlib import Path
 
 from scpslab.core.choices import one_of
 from scpslab.core.errors import ScenarioError
 from scpslab.core.folders import instead_of_a_file
 from scpslab.core.problems import UnfitError
-from scpslab.scenario.profiles.dipt import Dipt
-from scpslab.scenario.profiles.format import LARGEST_BYTES, Format, Options
-from scpslab.scenario.profiles.hdtn import Hdtn
-from scpslab.scenario.profiles.ion import Ion
-from scpslab.scenario.profiles.iperf3 import Iperf3
-from scpslab.scenario.profiles.irtt import Irtt
-from scpslab.scenario.profiles.mahimahi import Mahimahi
+from scpslab.scenario.profiles.contacts import Hdtn, Ion, Tvg
+from scpslab.scenario.profiles.emulators import Dipt, Mahimahi
+from scpslab.scenario.profiles.format import LARGEST_BYTES, Format, Options, Table
+from scpslab.scenario.profiles.measured import Iperf3, Irtt, Ping
 from scpslab.scenario.profiles.orbits import Tle, by_elevation
-from scpslab.scenario.profiles.ping import Ping
 from scpslab.scenario.profiles.profile import Imported
-from scpslab.scenario.profiles.table import Table
-from scpslab.scenario.profiles.tvg import Tvg
 
 __all__ = ["FORMATS", "by_elevation", "content", "format_of", "read"]
-# A line for each format.
-FORMATS: dict[str, Format] = {
-    one.name: one
-    for one in (
-        Table(),
-        Mahimahi(),
-        Ping(),
-        Irtt(),
-        Iperf3(),
-        Ion(),
-        Hdtn(),
-        Tvg(),
-        Dipt(),
-        Tle(),
-    )
-}
+ALL = (Table(), Mahimahi(), Ping(), Irtt(), Iperf3(), Ion(), Hdtn(), Tvg(), Dipt(), Tle())
+FORMATS: dict[str, Format] = {one.name: one for one in ALL}
 
 
 def format_of(path: Path, named: str | None) -> Format:
@@ -82,5 +61,5 @@ def read(path: Path, named: str | None, options: Options) -> Imported:
     try:
         return format_of(path, named).read(content(path), path.name, options)
     except UnfitError as error:
-        subject = "" if error.problem.subject else f"{path.name}: "
-        raise ScenarioError(f"{subject}{error}") from error
+        problem = error.at((), "Correct the file.")
+        raise ScenarioError(str(replace(problem, subject=problem.subject or path.name))) from error

@@ -18,16 +18,8 @@ from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import add_extra
 from scpslab.core.names import shown
 from scpslab.core.problems import UnfitError
-from scpslab.scenario.profiles.format import Format, Options, Pass
-from scpslab.scenario.profiles.profile import (
-    LARGEST_BER,
-    LARGEST_RATE,
-    SECOND_NS,
-    Imported,
-    Profile,
-    collapsed,
-    decoded,
-)
+from scpslab.scenario.profiles.format import Format, Options, Pass, json_value
+from scpslab.scenario.profiles.profile import BOUNDS, NUMBER, SECOND_NS, Imported, Profile, collapsed, decoded, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +33,7 @@ EARTH_KM, FLATTENING = 6378.137, 1 / 298.257223563
 ECCENTRICITY_2 = FLATTENING * (2 - FLATTENING)
 JULIAN_2000, DAY_S = 2_451_545.0, 86_400
 MOST_SAMPLES = 1 << 24
+BY_ELEVATION = ("elevation_deg", "rate_bit_s", "ber")
 
 
 class Tle(Format):
@@ -84,10 +77,7 @@ class Tle(Format):
 
 
 def _messages(data: bytes, name: str) -> list[strict_json.JsonObject]:
-    try:
-        value = strict_json.loads(data)
-    except strict_json.JsonError as error:
-        raise UnfitError(str(error).removeprefix("found "), "JSON", "Correct the file.", name) from error
+    value = json_value(data, name)
     found = [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, dict)]
     if not found:
         raise UnfitError("no message", "a list of OMMs", "Choose another file.", name)
@@ -176,19 +166,22 @@ def _seen(satellites: Any, names: list[str], orbit: Pass) -> Imported:
         raise UnfitError(
             "no satellite above the least elevation", "a pass", "Choose another start, or a lower elevation."
         )
+    if orbit.by_elevation and chosen[is_up].min() < orbit.by_elevation[0][0]:
+        found = f"a satellite at {chosen[is_up].min():.1f} degrees, below the first row of --by-elevation"
+        raise UnfitError(found, f"a row for {orbit.least_deg:g} degrees", "Add it, or raise --least-elevation.")
     delay_ns = np.rint(ranges[best, at] / LIGHT_KM_S * SECOND_NS).astype(np.int64)
     delays, last = [], -1
-    for number in at[is_up].tolist():
-        if last >= 0 and best[number] != best[last]:
+    for when in at[is_up].tolist():
+        if last >= 0 and best[when] != best[last]:
             # The one before until a nanosecond ago, so that no line leads from one to the other.
-            before = ranges[best[last], number] / LIGHT_KM_S * SECOND_NS
+            before = ranges[best[last], when] / LIGHT_KM_S * SECOND_NS
             delays.append(
-                (int(times_ns[number]) - 1, round(before))
-                if last == number - 1
+                (int(times_ns[when]) - 1, round(before))
+                if last == when - 1
                 else (int(times_ns[last]), int(delay_ns[last]))
             )
-        delays.append((int(times_ns[number]), int(delay_ns[number])))
-        last = number
+        delays.append((int(times_ns[when]), int(delay_ns[when])))
+        last = when
     rows = [next((row for row in reversed(orbit.by_elevation) if row[0] <= one), None) for one in chosen]
     pairs = list(zip(times_ns.tolist(), rows, is_up.tolist(), strict=True))
     profile = Profile(
@@ -212,15 +205,18 @@ def by_elevation(data: bytes, name: str) -> tuple[tuple[float, int, float], ...]
     Raises:
         UnfitError: it is none.
     """
-    rows = [row for row in csv.DictReader(io.StringIO(decoded(data, name))) if any(row.values())]
-    expected = "the columns elevation_deg (ascending), rate_bit_s and ber"
-    try:
-        found = tuple((float(row["elevation_deg"]), int(row["rate_bit_s"]), float(row["ber"] or 0)) for row in rows)
-    except (KeyError, TypeError, ValueError) as error:
-        raise UnfitError(f"a row that is none ({str(error)[:40]})", expected, "Correct it.", name) from error
+    reader = csv.DictReader(io.StringIO(decoded(data, name)), restval="")
+    expected = "the columns elevation_deg (ascending), rate_bit_s and ber, with numbers"
+    found: list[tuple[float, int, float]] = []
+    for row in reader:
+        subject, cells = f"{name}:{reader.line_num}", [(row.get(key) or "").strip() for key in BY_ELEVATION]
+        cells[2] = cells[2] or "0"
+        if any(NUMBER.fullmatch(cell) is None for cell in cells):
+            raise UnfitError(shown(", ".join(cells)), expected, "Correct the line.", subject)
+        found.append((float(cells[0]), number(cells[1], "rate_bit_s", subject), float(cells[2])))
     is_within = all(
-        -90 <= deg <= 90 and 0 <= bps <= LARGEST_RATE and 0 <= ber <= LARGEST_BER for deg, bps, ber in found
+        -90 <= deg <= 90 and 0 <= bps <= BOUNDS["rate_bps"] and 0 <= ber <= BOUNDS["ber"] for deg, bps, ber in found
     )
-    if not found or not is_within or sorted(found) != list(found):
+    if not found or not is_within or sorted(found) != found:
         raise UnfitError("rows out of order or out of bounds", expected, "Correct it.", name)
-    return found
+    return tuple(found)

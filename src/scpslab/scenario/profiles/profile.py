@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import pairwise
 from typing import TypeVar
 
@@ -22,6 +23,8 @@ LATEST_NS = 10**9 * SECOND_NS
 # What the stage program can pass over (stages.bpf.c, MAX_STEPS).
 MOST_STEPS = 1 << 20
 BOUNDS = {"rate_bps": LARGEST_RATE, "delay_ns": LONGEST_DELAY_NS, "ber": LARGEST_BER, "packets": MOST_PACKETS}
+# What Python itself would read is more: 1_000, and the digits of all alphabets.
+NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
 WORDS = {"rate_bps": "rate", "delay_ns": "delay", "ber": "bit error rate", "up": "state", "packets": "opportunities"}
 
 
@@ -46,7 +49,7 @@ class Profile:
         if not any(self.columns.values()):
             raise UnfitError("a profile without steps", "at least one")
         for name, steps in self.columns.items():
-            _check(WORDS[name], steps, BOUNDS.get(name, 1))
+            check(name, steps)
         if self.packets and self.rate_bps:
             raise UnfitError("a rate beside opportunities", "one of them, because both say when packets leave")
         if self.repeat_ns is not None and not max(1, self.last_ns) <= self.repeat_ns <= LATEST_NS:
@@ -109,20 +112,32 @@ class Imported:
     notes: tuple[str, ...] = ()
 
 
-def _check(word: str, steps: tuple[tuple[int, float], ...], most: float) -> None:
+def check(name: str, steps: Sequence[tuple[int, float]], subject: str = "", advice: str = "") -> None:
+    """Raises UnfitError for steps that no column of that name can have."""
+    word, most = WORDS[name], BOUNDS.get(name, 1)
     if len(steps) > MOST_STEPS:
         raise UnfitError(f"{len(steps)} steps of {word}", f"at most {MOST_STEPS}", "Thin the profile.")
     for early, late in pairwise((t_ns for t_ns, _ in steps)):
         if late <= early:
-            raise UnfitError(
-                f"a step of {word} at {seconds(late)} s after one at {seconds(early)} s", "times that ascend"
-            )
-    if steps and not 0 <= steps[0][0] <= steps[-1][0] <= LATEST_NS:
-        outside = steps[0][0] if steps[0][0] < 0 else steps[-1][0]
-        raise UnfitError(f"a step of {word} at {seconds(outside)} s", f"0 to {LATEST_NS // SECOND_NS} s")
+            found = f"a step of {word} at {seconds(late)} s after one at {seconds(early)} s"
+            raise UnfitError(found, "times that ascend", advice, subject)
     for t_ns, value in steps:
+        if not 0 <= t_ns <= LATEST_NS:
+            expected = f"0 to {LATEST_NS // SECOND_NS} s"
+            raise UnfitError(f"a step of {word} at {seconds(t_ns)} s", expected, advice, subject)
         if not 0 <= value <= most:
-            raise UnfitError(f"{word} {value} at {seconds(t_ns)} s", f"0 to {most}")
+            raise UnfitError(f"{word} {value} at {seconds(t_ns)} s", f"0 to {most}", advice, subject)
+
+
+def refuse(profile: Profile, *names: str) -> None:
+    """Raises UnfitError where one of the columns, or `repeat_ns`, says something that a format cannot hold."""
+    for name in names:
+        if name == "repeat_ns" and profile.repeat_ns is not None:
+            found = f"a profile that begins again after {seconds(profile.repeat_ns)} s"
+            raise UnfitError(found, "one that ends, as this format's do", "Write its turns out, without repeat_s.")
+        if steps := profile.columns.get(name):
+            found = f"{len(steps)} steps of {WORDS[name]}, the first at {seconds(steps[0][0])} s"
+            raise UnfitError(found, "what this format holds", "Export it as csv, or leave them out: --without.")
 
 
 def collapsed(steps: Iterable[tuple[int, T]]) -> tuple[tuple[int, T], ...]:
@@ -142,18 +157,17 @@ def seconds(t_ns: int) -> str:
 
 
 def number(text: str, what: str, subject: str, per_unit: int = 1) -> int:
-    """A decimal number of a file as a whole number of `per_unit`-ths, rounded down.
+    """A decimal number of a file as the nearest whole number of `per_unit`-ths; where that is 1, it must be whole.
 
     Raises:
         UnfitError: it is none, is negative, or is beyond all bounds.
     """
-    try:
-        value = Decimal(text.strip()) if len(text) <= 60 else Decimal("NaN")
-    except InvalidOperation:
-        value = Decimal("NaN")
-    if not value.is_finite() or not 0 <= value <= 10**18:
-        raise UnfitError(shown(text), f"{what}, a number of at least 0", "Correct the line.", subject)
-    return int(value * per_unit)
+    value = Decimal(text.strip()) if len(text) <= 60 and NUMBER.fullmatch(text.strip()) else Decimal("NaN")
+    is_exact = value.is_finite() and (per_unit > 1 or value == value.to_integral_value())
+    if not is_exact or not 0 <= value <= 10**18:
+        kind = "number" if per_unit > 1 else "whole number"
+        raise UnfitError(shown(text), f"{what}, a {kind} from 0 to 10^18", "Correct the line.", subject)
+    return round(value * per_unit)
 
 
 def decoded(data: bytes, name: str) -> str:

@@ -18,10 +18,8 @@ LABELS = {"rate_bps": ("rate (Mbit/s)", 1e6), "delay_ns": ("delay (ms)", 1e6), "
 
 def explained(profile: Profile) -> Iterator[str]:
     """Sentences, each a line."""
-    if profile.repeat_ns:
-        yield f"It lasts {seconds(profile.repeat_ns)} s and then begins again."
-    else:
-        yield f"Its last change is at {seconds(profile.last_ns)} s; the last values stay."
+    stays = f"Its last change is at {seconds(profile.last_ns)} s; the last values stay."
+    yield f"It lasts {seconds(profile.repeat_ns)} s and then begins again." if profile.repeat_ns else stays
     for name, steps in profile.columns.items():
         if not steps:
             yield f"{WORDS[name]}: nothing is said, so that the link's own holds."
@@ -49,11 +47,9 @@ def _values(name: str, steps: tuple[tuple[int, float], ...], profile: Profile) -
 def _text(name: str, value: float) -> str:
     if name == "ber":
         return f"{value:.3g}"
-    kind = "rate" if name == "rate_bps" else "duration"
-    names = {"rate": ("Mbit/s", 1e6), "duration": ("ms", 1e6)}[kind]
-    return (
-        units.text(kind, int(value)) if value == int(value) and value < 1000 else f"{value / names[1]:.6g} {names[0]}"
-    )
+    kind, unit = ("rate", "Mbit/s") if name == "rate_bps" else ("duration", "ms")
+    is_short = value == int(value) and value < 1000
+    return units.text(kind, int(value)) if is_short else f"{value / 1e6:.6g} {unit}"
 
 
 def _opportunities(profile: Profile) -> Iterator[str]:
@@ -78,20 +74,20 @@ def _opportunities(profile: Profile) -> Iterator[str]:
 
 def _states(profile: Profile) -> Iterator[str]:
     states = profile.up if profile.up[0][0] == 0 else ((0, True), *profile.up)
+    if profile.repeat_ns and not profile.up[0][0]:  # the next turn begins as this one did
+        states = (*states, (profile.repeat_ns, states[0][1]))
     downs = [(t_ns, end) for (t_ns, is_up), (end, _) in pairwise(states) if not is_up]
     longest = max((end - t_ns for t_ns, end in downs), default=0)
-    last, last_ns = "up" if states[-1][1] else "down", states[-1][0]
-    yield (
-        f"state: {len(downs)} times down and up again, for at most {seconds(longest)} s; {last} after "
-        f"{seconds(last_ns)} s."
-    )
+    last = f"{'up' if states[-1][1] else 'down'} after {seconds(states[-1][0])} s"
+    yield f"state: {len(downs)} times down and up again, for at most {seconds(longest)} s; {last}."
 
 
 def drawn(profile: Profile, title: str) -> Figure:
     """A figure with a panel for each column that says something."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # it takes as long to load as all the rest
 
-    end_s = (profile.repeat_ns or profile.last_ns) / SECOND_NS or 1.0
+    # The last values stay, and are seen to.
+    end_s = (profile.repeat_ns or profile.last_ns * 1.05) / SECOND_NS or 1.0
     columns = [name for name, steps in profile.columns.items() if steps]
     figure = Figure(figsize=(8, 1 + 1.8 * len(columns)), layout="constrained")
     for axes, name in zip(figure.subplots(len(columns), 1, sharex=True, squeeze=False)[:, 0], columns, strict=True):
@@ -99,12 +95,17 @@ def drawn(profile: Profile, title: str) -> Figure:
         times = [t_ns / SECOND_NS for t_ns, _ in steps]
         if name == "packets":
             axes.vlines(times, 0, [number for _, number in steps], linewidth=0.5)
-            axes.set_ylabel("packets at once")
+            axes.set_ylabel("full packets at once")
         else:
-            label, factor = LABELS.get(name, ("up", 1.0))
-            axes.step([*times, end_s], [value / factor for _, value in (*steps, steps[-1])], where="post")
+            label, factor = LABELS.get(name, ("state", 1.0))
+            values = [value / factor for _, value in (*steps, steps[-1])]
+            axes.step([*times, end_s], values, where="post")
             axes.set_ylabel(label)
-            axes.set_ylim(bottom=0)
-    axes.set_xlabel("time since the epoch (s)")
+            axes.set_ylim(0, 1.1 * max(values) or 1.0)
+            if name == "up":
+                axes.set_ylim(-0.1, 1.1)
+                axes.set_yticks([0, 1], ["down", "up"])
+    axes.set_xlim(0, end_s)
+    axes.set_xlabel(f"time since the epoch (s){'; then all begins again' if profile.repeat_ns else ''}")
     figure.suptitle(title)
     return figure

@@ -2,112 +2,119 @@
 
 import { colours } from "./canvas.js";
 import { Network } from "./network.js";
-import { grouped, scaled } from "./numbers.js";
-import { HEADS, facts, fillMoment, fillPacket, fillTable, made, neighbour } from "./packets.js";
+import { grouped, scaled, timeText } from "./numbers.js";
+import { around, button, fillMoment, fillPacket, fillTable, made } from "./packets.js";
 import { Plots } from "./plots.js";
-import { losses } from "./series.js";
+import { arrivals } from "./series.js";
 
 const SHORTEST_NS = 20, TELL_MS = 60;
 
 export class CellView {
   /** `shared`: the view of all cells of the page; `changed(isWindow)`: is called when this one changed it. */
   constructor(cell, shared, changed, isCompared = false) {
-    Object.assign(this, { cell, shared, changed, colour: colours() });
-    this.plots = new Plots(cell, this.colour, isCompared ? 0.7 : 1);
-    this.network = new Network(cell, this.colour);
-    this.build(isCompared);
-    const { queue } = this.plots;
-    this.place.value = String(cell.directions.indexOf(queue));
+    Object.assign(this, { cell, shared, changed, colour: colours(), size: isCompared ? 0.7 : 1, packetHere: null });
+    this.section = document.getElementById("cell").content.firstElementChild.cloneNode(true);
+    const names = ["map", "chart", "overlay", "flows", "moment", "packet", "packets", "place", "more", "level"];
+    for (const name of names) this[name] = this.section.querySelector(`.${name}`);
+    const { overlay, more, level } = this;
+    this.draws();
+    this.showQueue();
+    more.open = !isCompared && cell.meta.status !== "live";
+    for (const one of [more, this.place]) one.addEventListener(one === more ? "toggle" : "change", () => changed(false));
+    level.addEventListener("change", () => {
+      this.plots.level = level.checked;
+      changed(true);
+    });
+    overlay.addEventListener("pointerdown", event => this.drag(event));
+    overlay.addEventListener("wheel", event => this.wheel(event), { passive: false });
+    overlay.addEventListener("dblclick", event => this.zoom(0.25, this.timeAt(event)));
+  }
+
+  /** The directions whose packets the table has. */
+  get chosen() {
+    return this.cell.directions.filter((_, number) => ["all", String(number)].includes(this.place.value));
+  }
+
+  showQueue() {
+    this.place.value = this.plots.queue ? this.cell.directions.indexOf(this.plots.queue) : "all";
+  }
+
+  /** What draws the cell, and what is told of it as a whole. */
+  draws() {
+    const { cell, colour } = this, { meta } = cell, of = name => this.section.querySelector(name), { value } = this.place;
+    Object.assign(this, { plots: new Plots(cell, colour, this.size), network: new Network(cell, colour) });
+    of("h2").textContent = meta.id;
+    of(".notes").replaceChildren(...meta.notes.map(note => made("p", {}, note)));
+    of(".facts").replaceChildren(...meta.facts.map(([text, ns, row]) =>
+      made("li", {}, row === undefined ? text : button(`${text}, ${timeText(ns)}`, () => this.go(ns, row)))));
+    this.place.replaceChildren(made("option", { value: "all" }, "all links"),
+      ...cell.directions.map((one, number) => made("option", { value: number }, `${one.name}, ${grouped(one.rows)}`)));
+    this.place.value = value;
+    if (meta.status === "live") this.moment.textContent ||= "Pause to read what stands at the cursor.";
+    this.fillFlows();
+  }
+
+  /** Takes newer packets of a lab that runs, in place of those that are there. */
+  update(cell) {
+    const { talks } = this.cell, { level, flow } = this.plots, same = (one, other) => String(one?.ends) === String(other?.ends);
+    for (const talk of cell.talks) talk.hidden = talks.some(one => one.hidden && same(one, talk));
+    Object.assign(this, { cell, packetHere: null });
+    this.draws();
+    this.plots.level = level;
+    const mine = this.isChosen ? cell.talks.findIndex(talk => same(talk, talks[flow?.number])) : -1;
+    if (mine >= 0) this.plots.focus(mine);
+    this.fillFlows();
     if (!this.place.value) this.place.value = "all";
   }
 
-  get chosen() {
-    const number = this.place.value;
-    return number === "all" ? this.cell.directions : [this.cell.directions[Number(number)]];
-  }
-
-  build(isCompared) {
-    const { cell } = this, { meta } = cell;
-    this.section = document.getElementById("cell").content.firstElementChild.cloneNode(true);
-    const of = name => this.section.querySelector(name);
-    of("h2").textContent = meta.id;
-    const notes = meta.notes.map(note => made("p", note));
-    of(".notes").replaceChildren(...notes);
-    of(".facts").replaceChildren(...facts(cell, losses(cell)).map(([text, at]) => {
-      const item = made("li", at ? "" : text);
-      if (at) item.append(this.button(text, () => this.go(at[0], at[1], at[2])));
-      return item;
-    }));
-    [this.map, this.chart, this.overlay, this.list, this.moment, this.packet, this.body, this.place] = [".map", ".chart",
-      ".overlay", ".flows", ".moment", ".packet", "tbody", ".place"].map(of);
-    of("thead tr").replaceChildren(...HEADS.map(head => made("th", head, { scope: "col" })));
-    this.place.append(made("option", "all links", { value: "all" }),
-      ...cell.directions.map((one, number) => made("option", `${one.name}, ${grouped(one.rows)}`, { value: number })));
-    this.place.addEventListener("change", () => this.changed(false));
-    this.fillFlows();
-    of("details").open = !isCompared;
-    of("details").addEventListener("toggle", () => this.changed(false));
-    of(".level").addEventListener("change", event => {
-      this.plots.level = event.target.checked;
-      this.changed(true);
-    });
-    this.overlay.addEventListener("pointerdown", event => this.drag(event));
-    this.overlay.addEventListener("wheel", event => this.wheel(event), { passive: false });
-    this.overlay.addEventListener("dblclick", event => this.zoom(0.25, this.timeAt(event)));
-  }
-
-  button(text, act) {
-    const button = made("button", text, { type: "button" });
-    button.addEventListener("click", act);
-    return button;
-  }
-
   fillFlows() {
-    const order = [...this.cell.talks.keys()].sort((a, b) => Math.max(...this.cell.talks[b].payload) - Math.max(...this.cell.talks[a].payload));
-    const total = this.cell.talks.reduce((sum, talk) => sum + talk.payload[talk.data_way], 0) || 1;
-    this.list.replaceChildren(...order.map(number => {
-      const talk = this.cell.talks[number], item = made("li"), way = talk.data_way, bytes = talk.payload[way];
-      const shown = made("input", "", { type: "checkbox", "aria-label": `show ${talk.owner} in the rates` });
-      shown.checked = !talk.hidden;
-      shown.addEventListener("change", () => {
+    const { talks, meta } = this.cell;
+    this.shares = [];
+    this.flows.replaceChildren(...meta.busiest.map(number => {
+      const talk = talks[number], way = talk.data_way;
+      const shown = made("input", { type: "checkbox", "aria-label": `show ${talk.owner} in the rates`, change: () => {
         talk.hidden = !shown.checked;
         this.changed(true);
-      });
-      const focus = this.button(talk.owner, () => this.focus(number));
-      focus.setAttribute("aria-pressed", String(number === this.plots.flow?.number));
-      const text = `${talk.protocol}, ${talk.nodes[way]} → ${talk.nodes[1 - way]}, ${scaled(bytes, "B")}, ${Math.round((100 * bytes) / total)} %`;
-      item.append(shown, focus, made("span", text, { title: `${talk.ends[way]} → ${talk.ends[1 - way]}` }));
-      return item;
+      } });
+      shown.checked = !talk.hidden;
+      const focus = button(talk.owner, () => this.focus(number), { "aria-pressed": number === this.plots.flow?.number });
+      const share = this.shares[number] = made("b"), title = `${talk.ends[way]} → ${talk.ends[1 - way]}`;
+      return made("li", {}, shown, focus, made("span", { title }, `${talk.protocol}, ${talk.nodes[way]} → ${talk.nodes[1 - way]}: `, share));
     }));
+  }
+
+  /** Who got what of the time that is shown, at its receivers. */
+  fillShares({ from, to }) {
+    const got = this.shares.map((_, number) => arrivals(this.cell, number).over(from, to)), all = got.reduce((a, b) => a + b, 0) || 1;
+    got.forEach((bytes, number) => {
+      this.shares[number].textContent = `${scaled((bytes * 8e9) / (to - from), "bit/s")}, ${Math.round((100 * bytes) / all)} %`;
+    });
   }
 
   focus(number) {
+    this.isChosen = true;
     this.plots.focus(number);
     this.fillFlows();
-    this.place.value = String(Math.max(0, this.cell.directions.indexOf(this.plots.queue)));
+    this.showQueue();
     this.changed(true);
   }
 
   /** Moves the cursor to a time, and to a packet where one is given; the window follows. */
-  go(ns, direction = null, row = 0) {
-    this.shared.packetCell = direction ? this : null;
-    this.packetHere = direction ? [direction, row] : null;
-    if (direction && !this.chosen.includes(direction)) this.place.value = String(this.cell.directions.indexOf(direction));
+  go(ns, row = null) {
+    const isPacket = row !== null, direction = isPacket && this.cell.direction(row);
+    this.shared.packetCell = isPacket ? this : null;
+    this.packetHere = row;
+    if (isPacket && !this.chosen.includes(direction)) this.place.value = String(this.cell.directions.indexOf(direction));
     moveTo(this.shared, ns);
     this.changed(true);
   }
 
-  step(isNext) {
-    const found = neighbour(this.chosen, this.shared.at, isNext);
-    if (found) this.go(found[0], found[1], found[2]);
-  }
-
-  /** The next or the previous loss, or mark. */
-  jump(isNext, what) {
-    const all = what === "loss" ? losses(this.cell) : this.cell.meta.marks.map(mark => [mark.t_ns]);
-    const at = this.shared.at, found = isNext ? all.find(one => one[0] > at + 0.5) : all.findLast(one => one[0] < at - 0.5);
-    if (found) this.go(...found);
-    return Boolean(found);
+  /** The next or the previous loss, event, or packet of the chosen directions. */
+  step(isNext, what) {
+    const { cell, shared: { at } } = this, near = () => around(cell, this.chosen, at - (isNext ? 0 : 1), 1);
+    const all = { loss: cell.lost, event: cell.meta.marks }[what] ?? near().map(row => ({ t_ns: cell.offered[row], row }));
+    const found = isNext ? all.find(one => one.t_ns > at) : all.findLast(one => one.t_ns < at);
+    if (found) this.go(found.t_ns, found.row);
   }
 
   timeAt(event) {
@@ -116,33 +123,25 @@ export class CellView {
     return Math.round(from + Math.min(1, Math.max(0, share)) * (to - from));
   }
 
+  /** Drags the cursor; with Shift, the window. */
   drag(event) {
-    const start = this.timeAt(event), { from, to } = this.shared, [x0, x1] = this.plots.span(this.width);
-    const isMove = event.shiftKey, scale = (to - from) / (x1 - x0);
-    const move = now => {
-      if (isMove) setWindow(this.shared, from - (now.clientX - event.clientX) * scale, to - (now.clientX - event.clientX) * scale);
-      else this.shared.at = this.timeAt(now);
-      this.shared.packetCell = null;
+    const { shared } = this, { from, to } = shared, [x0, x1] = this.plots.span(this.width), isMove = event.shiftKey;
+    dragged(this.overlay, event, now => {
+      const by = ((now.clientX - event.clientX) * (to - from)) / (x1 - x0);
+      if (isMove) setWindow(shared, from - by, to - by);
+      else shared.at = this.timeAt(now);
+      shared.packetCell = null;
       this.changed(isMove);
-    };
-    this.overlay.setPointerCapture(event.pointerId);
-    this.overlay.onpointermove = move;
-    this.isDragged = true;
-    this.overlay.onpointerup = this.overlay.onpointercancel = () => {
-      this.overlay.onpointermove = null;
-      this.isDragged = false;
-    };
-    if (!isMove) this.shared.at = start;
-    move(event);
+    });
   }
 
   wheel(event) {
-    const isZoom = event.ctrlKey || event.metaKey, sideways = event.shiftKey ? event.deltaY : event.deltaX;
-    if (!isZoom && Math.abs(sideways) < Math.abs(event.deltaY) && !event.shiftKey) return;
+    const { from, to } = this.shared, sideways = ((event.shiftKey ? event.deltaY : event.deltaX) / 1000) * (to - from);
+    const isZoom = event.ctrlKey || event.metaKey;
+    if (!isZoom && !event.shiftKey && Math.abs(event.deltaX) < Math.abs(event.deltaY)) return;
     event.preventDefault();
-    const { from, to } = this.shared;
     if (isZoom) this.zoom(2 ** (event.deltaY / 200), this.timeAt(event));
-    else setWindow(this.shared, from + (sideways / 1000) * (to - from), to + (sideways / 1000) * (to - from));
+    else setWindow(this.shared, from + sideways, to + sideways);
     this.changed(true);
   }
 
@@ -153,34 +152,36 @@ export class CellView {
   }
 
   render(isWindow) {
-    const { shared } = this, view = { ...shared, packet: shared.packetCell === this ? this.packetHere : null };
-    const [marked] = view.packet ?? [];
-    this.network.marked = marked ? { direction: marked, row: view.packet[1] } : null;
-    const mapWidth = Math.max(this.map.parentElement.clientWidth, this.network.leastWidth);
-    this.network.draw(this.map, mapWidth, view);
-    this.map.setAttribute("aria-label", `Network at the cursor: ${this.network.said || "nothing moves"}`);
+    const { shared, network, plots } = this, view = { ...shared, packet: shared.packetCell === this ? this.packetHere : null };
+    network.marked = view.packet;
+    network.draw(this.map, Math.max(this.map.parentElement.clientWidth, network.leastWidth), view);
     this.width = this.chart.parentElement.clientWidth;
-    if (isWindow) this.plots.draw(this.chart, this.width, view);
-    this.plots.cursor(this.overlay, this.width, view);
+    if (isWindow) {
+      plots.draw(this.chart, this.width, view);
+      this.fillShares(view);
+    }
+    plots.cursor(this.overlay.firstChild, this.width, view);
     clearTimeout(this.later);
-    if (shared.isPlaying) return;
-    // Tables take longer than pictures: while the cursor is dragged they wait.
-    if (this.isDragged) this.later = setTimeout(() => this.tell(view), TELL_MS);
-    else this.tell(view);
+    // Words take longer than pictures: while the cursor is dragged they wait.
+    if (!shared.isPlaying) this.later = setTimeout(() => this.tell(view), dragged.isOn ? TELL_MS : 0);
   }
 
   /** What is said in words of the time at the cursor. */
   tell(view) {
-    const go = (ns, direction, row) => this.go(ns, direction, row);
-    const open = (direction, row) => go(direction.offered[row], direction, row);
-    if (this.body.closest("details").open) fillTable(this.body, this.cell, this.chosen, view, open);
-    fillMoment(this.moment, this.cell, this.plots, view.at, go);
-    fillPacket(this.packet, this.cell, view.packet, go);
+    const { cell, shared } = this, go = (ns, row) => this.go(ns, row);
+    this.map.setAttribute("aria-label", `Network at the cursor: ${this.network.said || "nothing moves"}`);
+    if (this.more.open) fillTable(this.packets, cell, this.chosen, view, row => go(cell.offered[row], row));
+    fillMoment(this.moment, cell, this.plots, shared.at, go);
+    fillPacket(this.packet, cell, view.packet, go);
   }
+}
 
-  recolour() {
-    Object.assign(this.colour, colours());
-  }
+/** Calls `move` with the pointer until it is let go. */
+export function dragged(element, event, move) {
+  element.setPointerCapture(event.pointerId);
+  [element.onpointermove, dragged.isOn] = [move, true];
+  element.onpointerup = element.onpointercancel = () => { [element.onpointermove, dragged.isOn] = [null, false]; };
+  move(event);
 }
 
 /** Shows a span of time: not shorter than some nanoseconds, and inside of the cell. */

@@ -2,7 +2,7 @@
 
 const UNITS = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]];
 
-/** The place of the first number that is not below a value, in a sorted list; its length where all are below. */
+/** The place of the first number that is not below a value, in a sorted list; `to` where all are below. */
 export function place(sorted, value, from = 0, to = sorted.length) {
   while (from < to) {
     const middle = (from + to) >> 1;

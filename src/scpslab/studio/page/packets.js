@@ -1,180 +1,112 @@
-// The packets around the cursor as a table, and one packet at each link that it passed.
+// What is said in words: the packets around the cursor as a table, one packet at each link that it passed, and what the
+// chosen flow is about.
 
-import { CAUSES, LOST, fateText, flagsText, hops, lastHop, numbersOf, repair } from "./data.js";
-import { grouped, place, scaled, spanText, timeText } from "./numbers.js";
+import { CAUSES } from "./data.js";
+import { grouped, scaled, spanText, timeText } from "./numbers.js";
+import { ACK } from "./series.js";
 
-const AROUND = 7, FALL = 0.92;
-export const HEADS = ["offered", "link", "flow", "bytes", "seq", "ack", "flags", "waited", "left", "arrived", "became"];
+// A window that falls for longer than some round trips answers more than one loss.
+const AROUND = 7, SLOW = 4;
+const REPAIRS = [
+  "", "Its bytes were never sent again with success.", "It carried no data: nothing needs repair.",
+  "Its bytes had arrived before: it was a copy.", "Its protocol has no sequence numbers in the record: its repair is not known.",
+];
 
-/** An element with a text, and attributes. */
-export function made(name, text = "", attributes = {}) {
+export const get = id => document.getElementById(id);
+
+/** An element with attributes (functions listen), and what is in it: texts and elements. */
+export function made(name, attributes = {}, ...inside) {
   const element = document.createElement(name);
-  element.textContent = text;
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(key, value);
+    else element.setAttribute(key, value);
+  }
+  element.append(...inside);
   return element;
 }
 
-/** The packets around a time in chosen directions: pairs of direction and row, in the order of their offers. */
-export function around(chosen, ns, count = AROUND) {
-  const before = [], after = [];
-  for (const direction of chosen) {
-    const at = place(direction.offered, ns + 1);
-    for (let row = Math.max(0, at - count - 1); row < at; row++) before.push([direction, row]);
-    for (let row = at; row < Math.min(direction.rows, at + count); row++) after.push([direction, row]);
-  }
-  const order = (a, b) => a[0].offered[a[1]] - b[0].offered[b[1]];
-  return [...before.sort(order).slice(-count - 1), ...after.sort(order).slice(0, count)];
+export const button = (text, click, more = {}) => made("button", { type: "button", click, ...more }, text);
+
+/** The rows around a time in chosen directions, in the order of their offers; `count` on each side. */
+export function around(cell, chosen, ns, count = AROUND) {
+  const order = (a, b) => cell.offered[a] - cell.offered[b];
+  const before = chosen.flatMap(one => [...one.all.subarray(0, one.before(ns + 1)).slice(-count - 1)]).sort(order);
+  const after = chosen.flatMap(one => [...one.all.subarray(one.before(ns + 1)).slice(0, count)]).sort(order);
+  return [...before.slice(-count - 1), ...after.slice(0, count)];
 }
 
-/** The next or the previous packet of chosen directions from a time on; null: there is none. */
-export function neighbour(chosen, ns, isNext) {
-  let best = null;
-  for (const direction of chosen) {
-    const row = isNext ? place(direction.offered, ns + 1) : place(direction.offered, ns) - 1;
-    if (row < 0 || row >= direction.rows) continue;
-    const time = direction.offered[row];
-    if (!best || (isNext ? time < best[0] : time > best[0])) best = [time, direction, row];
-  }
-  return best;
+/** What happened to a packet at a link after it was offered. */
+function passed(cell, row) {
+  const after = ns => (Number.isNaN(ns) ? "–" : `+${spanText(ns - cell.offered[row])}`);
+  return [cell.waited_bytes[row] ? scaled(cell.waited_bytes[row], "B") : "–", after(cell.left[row]), after(cell.arrived[row]), cell.became(row)];
 }
 
 /** Fills the table of packets; `choose` is called with the packet of a line. */
-export function fillTable(body, cell, chosen, view, choose) {
-  const middle = view.packet ? view.packet[0].offered[view.packet[1]] : view.at;
-  const lines = around(chosen, middle).map(([direction, row]) => {
-    const isTcp = direction.isTcp[direction.flow[row]], talk = cell.talks[direction.talks[direction.flow[row]][0]];
-    const line = made("tr"), cause = LOST[direction.fate[row]];
-    const waited = direction.waited_bytes[row], [seq, ack] = numbersOf(cell, direction, row);
+export function fillTable(table, cell, chosen, view, choose) {
+  const rows = around(cell, chosen, view.packet === null ? view.at : cell.offered[view.packet]);
+  table.tBodies[0].replaceChildren(...rows.map(row => {
+    const isTcp = cell.isTcp(row), cause = cell.cause(row), talk = cell.talk(row);
     const texts = [
-      timeText(direction.offered[row]), direction.name, talk.owner, grouped(direction.wire_bytes[row]),
-      isTcp ? grouped(seq) : "", isTcp && direction.flags[row] & 16 ? grouped(ack) : "",
-      isTcp ? flagsText(direction.flags[row]) : talk.protocol, waited ? scaled(waited, "B") : "–",
-      Number.isNaN(direction.left[row]) ? "–" : `+${spanText(direction.left[row] - direction.offered[row])}`,
-      Number.isNaN(direction.arrived[row]) ? "–" : `+${spanText(direction.arrived[row] - direction.offered[row])}`,
-      fateText(direction, row),
+      cell.direction(row).name, talk.owner, grouped(cell.wire_bytes[row]), isTcp ? grouped(cell.sequence[row]) : "",
+      isTcp && cell.flags[row] & ACK ? grouped(cell.acknowledgement[row]) : "", isTcp ? cell.flagsText(row) : talk.protocol, ...passed(cell, row),
     ];
-    line.append(...texts.map((text, at) => made("td", text, { "data-head": HEADS[at] })));
-    const open = made("button", texts[0], { type: "button", title: "Follow this packet" });
-    line.firstChild.replaceChildren(open);
-    open.addEventListener("click", () => choose(direction, row));
-    if (cause) line.className = `lost ${cause}`;
-    if (isSame(view.packet, direction, row)) line.setAttribute("aria-current", "true");
-    return line;
-  });
-  body.replaceChildren(...lines);
-}
-
-function isSame(packet, direction, row) {
-  return packet && packet[0] === direction && packet[1] === row;
+    const open = button(timeText(cell.offered[row]), () => choose(row), { title: "Follow this packet" });
+    const attributes = { ...(cause && { class: `lost ${cause}` }), ...(row === view.packet && { "aria-current": "true" }) };
+    return made("tr", attributes, ...[open, ...texts].map(one => made("td", {}, one)));
+  }));
 }
 
 /** Says of one packet what it is, its times at each link, and how its bytes were repaired. */
-export function fillPacket(element, cell, packet, go) {
-  if (!packet) {
-    element.replaceChildren(made("p", "Choose a packet in the table, or step with the keys ← and →.", { class: "soft" }));
+export function fillPacket(element, cell, row, go) {
+  if (row === null) {
+    element.replaceChildren(made("p", { class: "soft" }, "Choose a packet in the table, or step with the keys ← and →."));
     return;
   }
-  const [direction, row] = packet, talk = cell.talks[direction.talks[direction.flow[row]][0]];
-  const way = direction.talks[direction.flow[row]][1], isTcp = direction.isTcp[direction.flow[row]];
-  const parts = [`${talk.owner}, ${talk.protocol}`, `${talk.ends[way]} → ${talk.ends[1 - way]}`];
-  const facts = [`${grouped(direction.wire_bytes[row])} B on the wire, ${grouped(direction.payload[row])} B of data`];
-  if (isTcp) {
-    const [seq, ack] = numbersOf(cell, direction, row);
-    facts.push(flagsText(direction.flags[row]), `sequence ${grouped(seq)} (on the wire ${direction.sequence[row]})`);
-    if (direction.flags[row] & 16) facts.push(`acknowledges ${grouped(ack)}`);
-    facts.push(`window ${grouped(direction.window[row])}, IP id ${direction.id[row]}`);
-  }
-  if (direction.bit_errors[row]) facts.push(`${direction.bit_errors[row]} wrong bits`);
-  const list = made("ol", "", { class: "hops" });
-  for (const [place, at] of hops(cell, direction, row)) {
-    const item = made("li"), isHere = place === direction && at === row;
-    const jump = made("button", place.name, { type: "button" });
-    jump.addEventListener("click", () => go(place.offered[at], place, at));
-    const times = [`offered ${timeText(place.offered[at])}`];
-    if (place.waited_bytes[at]) times.push(`behind ${scaled(place.waited_bytes[at], "B")}`);
-    if (!Number.isNaN(place.left[at])) times.push(`left after ${spanText(place.left[at] - place.offered[at])}`);
-    if (!Number.isNaN(place.arrived[at])) times.push(`arrived after ${spanText(place.arrived[at] - place.offered[at])}`);
-    item.append(jump, made("span", times.join(", ")), made("strong", fateText(place, at), { class: LOST[place.fate[at]] ?? "fine" }));
-    if (isHere) item.setAttribute("aria-current", "true");
-    list.append(item);
-  }
-  element.replaceChildren(made("p", parts.join(" · ")), made("p", facts.join(" · "), { class: "soft" }), list);
-  const [last, end] = lastHop(cell, direction, row);
-  if (LOST[last.fate[end]]) element.append(repairLine(cell, direction, row, go));
+  const talk = cell.talk(row), way = cell.flow[row] & 1, isTcp = cell.isTcp(row), sequence = cell.sequence[row];
+  const onWire = (((talk.base[way] + sequence) % 2 ** 32) + 2 ** 32) % 2 ** 32;
+  const facts = [
+    `${grouped(cell.wire_bytes[row])} B on the wire, ${grouped(cell.payload[row])} B of data`,
+    isTcp && cell.flagsText(row), isTcp && `sequence ${grouped(sequence)} (on the wire ${onWire})`,
+    isTcp && cell.flags[row] & ACK && `acknowledges ${grouped(cell.acknowledgement[row])}`,
+    isTcp && `window ${grouped(cell.window[row])}, IP id ${cell.id[row]}`, cell.bit_errors[row] && `${cell.bit_errors[row]} wrong bits`,
+  ];
+  const hops = cell.hops(row), lost = cell.lost.find(one => one.row === hops.at(-1));
+  element.replaceChildren(
+    made("p", {}, `${talk.owner}, ${talk.protocol} · ${talk.ends[way]} → ${talk.ends[1 - way]}`),
+    made("p", { class: "soft" }, facts.filter(Boolean).join(" · ")),
+    made("ol", { class: "hops" }, ...hops.map(at => {
+      const [waited, left, arrived, became] = passed(cell, at);
+      const times = [`offered ${timeText(cell.offered[at])}`, `behind ${waited}`, `left after ${left}`, `arrived after ${arrived}`];
+      const text = times.filter(one => !one.endsWith("–")).join(", ").replaceAll("+", "");
+      return made("li", at === row ? { "aria-current": "true" } : {}, button(cell.direction(at).name, () => go(cell.offered[at], at)),
+        made("span", {}, text), made("strong", { class: cell.cause(at) ?? "fine" }, became));
+    })),
+    ...(lost ? [made("p", { class: "repair" }, ...repair(cell, lost, go))] : []));
 }
 
-function repairLine(cell, direction, row, go) {
-  const found = repair(cell, direction, row), line = made("p", "", { class: "repair" });
-  const words = {
-    "no data": "It carried no data: nothing needs repair.", never: "Its bytes were never sent again with success.",
-    "not followed": "Its protocol has no sequence numbers in the record: its repair is not known.",
-    "arrived before": "Its bytes had arrived before: it was a copy.", repaired: "",
-  };
-  line.textContent = words[found.kind];
-  if (found.kind === "repaired") {
-    const [first, at] = found.hop, [end, last] = found.end;
-    const jump = made("button", `sent at ${timeText(first.offered[at])}`, { type: "button" });
-    jump.addEventListener("click", () => go(first.offered[at], first, at));
-    line.append("Repaired by sequence ", grouped(numbersOf(cell, first, at)[0]), ", ", jump, ", which arrived at ", timeText(end.arrived[last]), ".");
-  }
-  return line;
+function repair(cell, lost, go) {
+  if (lost.repair) return [REPAIRS[lost.repair]];
+  const hops = cell.hops(lost.row + lost.by), sent = cell.offered[hops[0]];
+  const jump = button(`sent at ${timeText(sent)}`, () => go(sent, hops[0]));
+  return [`Repaired by sequence ${grouped(cell.sequence[hops[0]])}, `, jump, `, which arrived at ${timeText(cell.arrived[hops.at(-1)])}.`];
 }
 
-/** Says what the chosen flow is about at the cursor, and what happened before its window fell last. */
-export function fillMoment(element, cell, plots, ns, go) {
-  const { flow, samples } = plots, lines = [];
-  if (flow?.flight) lines.push(made("p", `${scaled(flow.flight.at(ns) || 0, "B")} of ${flow.talk.owner} in flight`));
-  if (samples && Number.isFinite(samples.cwnd.at(ns))) {
-    const { times, values } = samples.cwnd;
-    let at = place(times, ns + 1) - 1;
-    lines.push(made("p", `window ${scaled(values[at], "B")}`));
-    for (let top = at; at > 0; at = top - 1) {
-      // A fall: samples of which none is above the one before.
-      for (top = at; top > 0 && values[top - 1] >= values[top];) top--;
-      if (values[at] < FALL * values[top]) {
-        while (values[top + 1] === values[top]) top++;
-        lines.push(fall(cell, flow, [times[top + 1], values[top], values[at]], go));
-        break;
-      }
-      if (top === 0) break;
-    }
+/** Says what the chosen flow and its queue are about at the cursor, and what its sender knew when its window fell last. */
+export function fillMoment(element, cell, { flow, sender, others, queue, by }, ns, go) {
+  const lines = [], { falls, cwnd, srtt } = sender ?? {}, fall = falls?.findLast(one => one.t_ns <= ns);
+  if (flow?.flight) lines.push([`${scaled(flow.flight.at(ns) || 0, "B")} of ${flow.talk.owner} in flight`]);
+  if (cwnd?.at(ns) >= 0) lines.push([`window${by} ${scaled(cwnd.at(ns), "B")}${others.length ? `, of ${sender.ends.join(" to ")}` : ""}`]);
+  if (fall) {
+    const { t_ns: t, from, to, row } = fall;
+    const took = cwnd.times.find((ns, number) => ns >= t && cwnd.values[number] <= to) - t;
+    const fell = `, from ${scaled(from, "B")} to ${scaled(to, "B")} ${took ? `within ${spanText(took)}` : "at once"}`;
+    let why = ["; no answer had told of a loss."];
+    if (took > SLOW * srtt.at(t)) why = [", little by little: no single loss explains that."];
+    else if (row >= 0) why = [`; the newest loss that answers had told of, by ${CAUSES[cell.cause(row)]}: the packet sent at `,
+      button(timeText(cell.offered[cell.hops(row)[0]]), () => go(cell.offered[row], row)),
+      others.length ? ", of any of these connections." : "."];
+    lines.push(["It last began to fall at ", button(timeText(t), () => go(t)), fell, ...why]);
   }
-  element.replaceChildren(...lines);
-}
-
-function fall(cell, flow, [ns, from, to], go) {
-  const line = made("p", ""), jump = made("button", timeText(ns), { type: "button" });
-  jump.addEventListener("click", () => go(ns));
-  line.append(`It fell last, from ${scaled(from, "B")} to ${scaled(to, "B")}, from `, jump, " on");
-  const last = flow.lost.findLast(at => flow.sent.times[at] < ns);
-  if (last === undefined) line.append("; no packet of this flow was lost before.");
-  else {
-    const [end, row] = lastHop(cell, flow.direction, flow.rows[last]);
-    const lost = made("button", timeText(flow.sent.times[last]), { type: "button" });
-    lost.addEventListener("click", () => go(end.offered[row], end, row));
-    line.append(`; lost last before that, by ${CAUSES[LOST[end.fate[row]]]}: the packet sent at `, lost, ".");
-  }
-  return line;
-}
-
-/** What a new reader asks first, answered: sentences, some with a time to go to. */
-export function facts(cell, all) {
-  const found = [], first = all[0];
-  const counts = Object.keys(CAUSES).map(cause => [CAUSES[cause], all.filter(one => one[3] === cause).length]);
-  const packets = cell.directions.reduce((sum, one) => sum + one.rows, 0);
-  found.push([`${grouped(packets)} packets on ${cell.meta.links.length === 1 ? "a link" : `${cell.meta.links.length} links`}`, null]);
-  if (first) {
-    const said = counts.filter(([, count]) => count).map(([cause, count]) => `${count} ${cause}`).join(", ");
-    found.push([`Lost: ${said}`, null], [`First loss: ${timeText(first[0])}, ${CAUSES[first[3]]}`, first]);
-  }
-  let longest = [0];
-  for (const direction of cell.directions) {
-    direction.waited_bytes.forEach((bytes, row) => { if (bytes > longest[0]) longest = [bytes, direction, row]; });
-  }
-  if (longest[1]) {
-    const [bytes, direction, row] = longest;
-    found.push([`Longest queue: ${scaled(bytes, "B")} before ${direction.name}, ${timeText(direction.offered[row])}`,
-      [direction.offered[row], direction, row]]);
-  }
-  return found;
+  if (queue) lines.push([`${scaled(queue.depth.at(ns) || 0, "B")} in the queue before ${queue.name}`]);
+  element.replaceChildren(...lines.map(line => made("p", {}, ...line)));
 }

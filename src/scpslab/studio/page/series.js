@@ -1,187 +1,127 @@
-// What is drawn over time of a cell: series with a pyramid of their least and greatest values, so that no value is left
-// out where many fall on one dot of the screen.
+// What is drawn over time: series that know their least and greatest values, so that none is left out where many fall
+// on one dot of the screen.
 
-import { ACK, LOST, lastHop, signed } from "./data.js";
 import { place } from "./numbers.js";
 
-const STEP = 16;
+const BLOCK = 64;
+// Of the flags of TCP; and of `bits`: its bytes begin below the highest that were sent before.
+export const ACK = 16, AGAIN = 0x40;
 
 /** Values at ascending times; each holds until the next one. */
 export class Series {
   constructor(times, values) {
-    Object.assign(this, { times, values, levels: [] });
+    Object.assign(this, { times, values, blocks: [] });
   }
 
-  /** The least and the greatest of the values from one place to another, without the latter; null: there is none. */
+  /** The least and the greatest of the values from one place to another, without the latter. */
   bounds(from, to) {
-    if (from >= to) return null;
-    if (!this.levels.length) this.build();
-    let low = Infinity, high = -Infinity, size = 1, level = -1;
-    while (from < to) {
-      const wide = size * STEP;
-      if (level + 1 < this.levels.length && from % wide === 0 && to - from >= wide) {
-        size = wide;
-        level += 1;
-      } else if (level >= 0 && (from % size || to - from < size)) {
-        size /= STEP;
-        level -= 1;
-      } else {
-        const at = from / size, [least, most] = level < 0 ? [this.values, this.values] : this.levels[level];
-        if (least[at] < low) low = least[at];
-        if (most[at] > high) high = most[at];
-        from += size;
-      }
+    const { values, blocks } = this;
+    let [low, high] = [Infinity, -Infinity];
+    for (let at = from; at < to;) {
+      const block = at / BLOCK, isWhole = at % BLOCK === 0 && at + BLOCK <= to;
+      if (isWhole) blocks[block] ??= [Math.min(...values.subarray(at, at + BLOCK)), Math.max(...values.subarray(at, at + BLOCK))];
+      const [least, most] = isWhole ? blocks[block] : [values[at], values[at]];
+      if (least < low) low = least;
+      if (most > high) high = most;
+      at += isWhole ? BLOCK : 1;
     }
-    return low <= high ? [low, high] : null;
-  }
-
-  build() {
-    let [least, most] = [this.values, this.values];
-    while (least.length > STEP) {
-      const count = Math.ceil(least.length / STEP), low = new Float64Array(count).fill(Infinity);
-      const high = new Float64Array(count).fill(-Infinity);
-      for (let at = 0; at < least.length; at++) {
-        const up = Math.floor(at / STEP);
-        if (least[at] < low[up]) low[up] = least[at];
-        if (most[at] > high[up]) high[up] = most[at];
-      }
-      this.levels.push([low, high]);
-      [least, most] = [low, high];
-    }
-  }
-
-  /** The bounds of what is seen in a span of time, what holds at its begin included. */
-  seen(from, to) {
-    return this.bounds(Math.max(0, place(this.times, from) - 1), place(this.times, to + 1));
+    return [low, high];
   }
 
   /** The value that holds at a time; NaN before the first. */
   at(ns) {
-    const after = place(this.times, ns + 1);
-    return after ? this.values[after - 1] : NaN;
+    return this.values[place(this.times, ns + 1) - 1] ?? NaN;
+  }
+
+  /** How much it grew from one time to another. */
+  over(from, to) {
+    return (this.at(to) || 0) - (this.at(from) || 0);
+  }
+
+  /** Those of its values whose places are chosen. */
+  some(isChosen) {
+    const kept = new Uint32Array(this.times.length).map((_, at) => at).filter(isChosen);
+    return picked(kept, at => this.times[at], at => this.values[at]);
   }
 }
 
-/** Values at times that are not in order. */
-function sorted(times, values) {
-  const order = Uint32Array.from(times.keys()).sort((a, b) => times[a] - times[b] || a - b);
-  return new Series(Float64Array.from(order, at => times[at]), Float64Array.from(order, at => values[at]));
+function picked(rows, time, value) {
+  return new Series(Float64Array.from(rows, time), Float64Array.from(rows, value));
+}
+
+/** Rows in the order of times, which some do not have: a series of what `value` is of each. */
+function ordered(rows, times, value) {
+  const there = rows.filter(row => !Number.isNaN(times[row]));
+  if (!there.every((row, at) => !at || times[there[at - 1]] <= times[row])) there.sort((a, b) => times[a] - times[b] || a - b);
+  return picked(there, row => times[row], value);
+}
+
+/** Bytes on the wire of some rows, summed up over times. */
+export function sums(cell, rows, times) {
+  let sum = 0;
+  return ordered(rows, times, row => (sum += cell.wire_bytes[row]));
 }
 
 /**
- * The data of a conversation's one way, and what acknowledges it, at the sender: `sent` ends of packets in bytes, by
- * the number of `kind` (0 first, 1 repeated), `rows` of the `direction` where they begin; `ack`; `flight`; `rtt` in ns,
- * a sample for each acknowledgement of new bytes of which none was sent twice (Karn and Partridge 1987).
+ * The data of a conversation's one way, at its sender: `rows`, the bytes until the end of each as `sent`, of those the
+ * `first` copies and those sent `again`; the places of those that were `lost` at some link. And what acknowledges it:
+ * `ack`, `flight`, and `rtt`, a sample for each acknowledgement of new bytes of which none was sent twice.
  */
 export function transfer(cell, number) {
-  const talk = cell.talks[number], way = talk.data_way, direction = cell.directions[talk.first[way]];
-  const found = { talk, number, way, direction, rows: new Int32Array(0) };
-  if (!direction) return found;
-  const mine = direction.rowsOf(number, way), isTcp = mine.length && direction.isTcp[direction.flow[mine[0]]];
-  const rows = mine.filter(row => direction.payload[row] || !isTcp), count = rows.length;
-  const times = Float64Array.from(rows, row => direction.offered[row]), ends = new Float64Array(count);
-  const kind = new Uint8Array(count), fate = new Uint8Array(count);
-  const base = isTcp ? talk.base[way] : 0;
-  let before = 0, highest = 0;
-  rows.forEach((row, at) => {
-    const begin = isTcp ? before + signed(direction.sequence[row] - base - before) : highest;
-    ends[at] = begin + (direction.payload[row] || (isTcp ? 0 : direction.wire_bytes[row]));
-    kind[at] = isTcp && begin < highest ? 1 : 0;
-    [before, highest] = [begin, Math.max(highest, ends[at])];
-    const [last, end] = lastHop(cell, direction, row);
-    fate[at] = last.fate[end];
-  });
-  Object.assign(found, { rows, kind, fate, isTcp, sent: new Series(times, ends) });
-  found.lost = Int32Array.from(fate.keys()).filter(at => LOST[fate[at]]);
-  const back = cell.directions[talk.last[1 - way]];
-  if (isTcp && back) Object.assign(found, acknowledged(found, back, talk.base[way]));
-  return found;
-}
-
-function acknowledged({ number, way, sent, kind }, back, base) {
-  const got = back.rowsOf(number, 1 - way).filter(row => back.flags[row] & ACK && !Number.isNaN(back.arrived[row])
-    && !LOST[back.fate[row]]);
+  const talk = cell.talks[number], way = talk.data_way, flow = 2 * number + way, { is_tcp: isTcp } = talk;
+  const rows = cell.rowsOf(flow, talk.first[way]).filter(row => cell.payload[row] || !isTcp), found = { talk, number, way, rows };
+  if (!rows.length) return found;
+  let sum = 0;
+  const end = row => (isTcp ? cell.sequence[row] + cell.payload[row] : (sum += cell.payload[row] || cell.wire_bytes[row]));
+  const sent = ordered(rows, cell.offered, end), isAgain = at => (cell.bits[rows[at]] & AGAIN) > 0;
+  const losses = Array.from(rows, (row, at) => ({ t_ns: sent.times[at], value: sent.values[at], cause: cell.cause(cell.hops(row).at(-1)) }));
+  found.lost = losses.filter(one => one.cause);
+  Object.assign(found, { sent, first: sent.some(at => !isAgain(at)), again: sent.some(isAgain) });
+  if (!isTcp) return found;
+  const back = cell.rowsOf(flow ^ 1, talk.last[1 - way]).filter(row => cell.flags[row] & ACK && !cell.cause(row));
   const total = sent.values.reduce((most, one) => Math.max(most, one), 0);
-  let before = 0;
-  const raw = Float64Array.from(got, row => (before += signed(back.acknowledgement[row] - base - before)));
   // A FIN takes a number of its own.
-  const ack = sorted(Float64Array.from(got, row => back.arrived[row]), raw.map(one => Math.min(Math.max(one, 0), total)));
-  const all = new Float64Array(sent.times.length + ack.times.length), flight = new Float64Array(all.length);
-  let [data, answer, highest, acked] = [0, 0, 0, 0];
-  for (let at = 0; at < all.length; at++) {
-    const isData = answer >= ack.times.length || (data < sent.times.length && sent.times[data] < ack.times[answer]);
-    if (isData) highest = Math.max(highest, sent.values[data]);
-    else acked = Math.max(acked, ack.values[answer]);
-    all[at] = isData ? sent.times[data++] : ack.times[answer++];
-    flight[at] = Math.max(0, highest - acked);
-  }
-  return { ack, flight: new Series(all, flight), rtt: roundTrips(sent, kind, ack) };
+  const ack = ordered(back, cell.arrived, row => Math.min(Math.max(cell.acknowledgement[row], 0), total));
+  let newest = 0;
+  const timed = back.filter(row => newest !== (newest = cell.sample[row]));
+  const rtt = ordered(timed, cell.arrived, row => cell.arrived[row] - cell.offered[cell.sample[row] - 1]);
+  return Object.assign(found, { ack, rtt, flight: flightOf(sent, ack) });
 }
 
-function roundTrips(sent, kind, ack) {
-  const fresh = Uint32Array.from(sent.times.keys()).filter(at => !kind[at]), again = new Set();
-  const ends = Float64Array.from(fresh, at => sent.values[at]);
-  for (let at = 0; at < kind.length; at++) if (kind[at]) again.add(place(ends, sent.values[at]));
-  const spoilt = Float64Array.from(fresh.keys(), at => (again.has(at) ? 1 : 0));
-  for (let at = 1; at < spoilt.length; at++) spoilt[at] += spoilt[at - 1];
-  const times = [], values = [];
-  let covered = 0;
-  for (let at = 0; at < ack.times.length; at++) {
-    const now = place(ends, ack.values[at] + 1);
-    if (now > covered) {
-      const clean = spoilt[now - 1] === (covered ? spoilt[covered - 1] : 0);
-      if (clean) {
-        times.push(ack.times[at]);
-        values.push(ack.times[at] - sent.times[fresh[now - 1]]);
-      }
-      covered = now;
-    }
-  }
-  return new Series(Float64Array.from(times), Float64Array.from(values));
+function flightOf(...both) {
+  const [offered, acked] = both.map(({ times, values }, number, all, most = 0) =>
+    new Series(times, values.map(one => (most = Math.max(most, one)))));
+  const times = Float64Array.from([...offered.times, ...acked.times]).sort();
+  return new Series(times, times.map(ns => Math.max(0, (offered.at(ns) || 0) - (acked.at(ns) || 0))));
 }
 
-/** The samples of a conversation's sender: series of cwnd and ssthresh in bytes, srtt in ns; null without any. */
-export function samplesOf(cell, number, way) {
-  const found = cell.samples.find(one => one.conversation === number && one.way === way);
-  if (!found) return null;
-  const series = (values, factor = 1) => {
-    const kept = Uint32Array.from(values.keys()).filter(at => values[at] >= 0);
-    return new Series(Float64Array.from(kept, at => found.t[at]), Float64Array.from(kept, at => values[at] * factor));
-  };
-  return { isSampled: found.probe !== null, cwnd: series(found.cwnd), ssthresh: series(found.ssthresh), srtt: series(found.srtt_us, 1e3) };
-}
-
-/** The bytes in the queue before a direction when each packet came, itself included, and where it dropped one. */
-export function queueOf(direction) {
-  return (direction.queue ??= new Series(direction.offered, Float64Array.from(direction.waited_bytes.keys(),
-    row => direction.waited_bytes[row] + (LOST[direction.fate[row]] === "queue" ? 0 : direction.wire_bytes[row]))));
+/**
+ * The bytes in the queue before a direction, when each packet came, itself included unless it was dropped, and when it
+ * left. A row that leaves is written as ~row; at one time, earlier rows are first.
+ */
+export function queueOf({ cell, all }) {
+  const { offered, left, waited_bytes: waited, wire_bytes: wire } = cell, time = one => (one < 0 ? left[~one] : offered[one]);
+  const events = Int32Array.from([...all, ...all.filter(row => left[row] >= offered[row]).map(row => ~row)]);
+  events.sort((a, b) => time(a) - time(b) || Math.max(a, ~a) - Math.max(b, ~b) || b - a);
+  const after = row => waited[row] + (cell.cause(row) === "queue" ? 0 : wire[row]);
+  let bytes = 0;
+  return picked(events, time, one => (bytes = one < 0 ? Math.max(0, bytes - wire[~one]) : after(one)));
 }
 
 /** Bytes of a conversation that reached their receiver, over time: a sum at each arrival. */
 export function arrivals(cell, number) {
-  const talk = cell.talks[number], way = talk.data_way, direction = cell.directions[talk.last[way]];
-  if (talk.arrivals || !direction) return talk.arrivals ?? null;
-  const rows = direction.rowsOf(number, way).filter(row => !Number.isNaN(direction.arrived[row])
-    && !LOST[direction.fate[row]]);
-  const series = sorted(Float64Array.from(rows, row => direction.arrived[row]),
-    Float64Array.from(rows, row => direction.wire_bytes[row]));
-  for (let at = 1; at < series.values.length; at++) series.values[at] += series.values[at - 1];
-  return (talk.arrivals = series);
+  const talk = cell.talks[number], way = talk.data_way;
+  return (talk.arrivals ??= sums(cell, cell.rowsOf(2 * number + way, talk.last[way]).filter(row => !cell.cause(row)), cell.arrived));
 }
 
 /** The rate of a series of sums in bit/s, in bins that begin at multiples of their width. */
 export function rates(series, from, to, bin) {
   const times = [], values = [];
-  const sum = ns => (place(series.times, ns) ? series.values[place(series.times, ns) - 1] : 0);
-  for (let at = Math.floor(from / bin) * bin; at < to; at += bin) {
+  for (let at = Math.floor(from / bin) * bin, before = series.at(at - 1) || 0; at < to; at += bin) {
+    const now = series.at(at + bin - 1) || 0;
     times.push(at);
-    values.push(((sum(at + bin) - sum(at)) * 8e9) / bin);
+    values.push(((now - before) * 8e9) / bin);
+    before = now;
   }
-  return new Series(Float64Array.from(times), Float64Array.from(values));
-}
-
-/** Every loss of a cell in the order of time: `[time, direction, row, cause]`, the time where it was judged. */
-export function losses(cell) {
-  return (cell.losses ??= cell.directions.flatMap(direction => Array.from(direction.lost, row =>
-    [direction.end(row), direction, row, LOST[direction.fate[row]]])).sort((a, b) => a[0] - b[0]));
+  return new Series(times, Float64Array.from(values));
 }

@@ -2,7 +2,7 @@
 
 use crate::errors::ErrorSource;
 use crate::pacer::Pacer;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
 

@@ -1,7 +1,7 @@
 //! The error vector of a direction, walked from error to error instead of byte by byte.
 
 use crate::model::{ErrorModel, Gaps, ModelError};
-use scps_types::{Rng, Seed};
+use scps_wire::{Rng, Seed};
 
 /// The period of the simulator's stored vectors, "about 1 Mbit" (Horan & Wang 2000).
 pub const SGLS_PERIOD_BITS: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! Where bit errors fall: the statistical models as streams of distances.
 
-use scps_types::Rng;
+use scps_wire::Rng;
 
 /// A statistical model of bit errors. Probabilities are per bit.
 #[derive(Clone, Copy, PartialEq, Debug)]

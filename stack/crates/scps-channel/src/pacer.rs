@@ -1,6 +1,6 @@
 //! When a byte has left a line that sends one after the other.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::num::NonZeroU32;
 
 /// A serial line's sender. Instants are computed from the start of a busy run, so that rounding never adds up.

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use scps_channel::{Direction, ErrorModel, ErrorSource, LineConfig, SGLS_PERIOD_BITS};
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 use std::num::NonZeroU32;
 
 const T0: Instant = Instant::from_secs(5);

@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a test stops where it fails")]
 
 use scps_channel::{ErrorModel, ErrorSource};
-use scps_types::Seed;
+use scps_wire::Seed;
 
 const SEEDS: u64 = 10_000;
 const PACKETS: usize = 40;

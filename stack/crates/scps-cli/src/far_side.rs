@@ -6,7 +6,7 @@
 use crate::operator::{Level, Operator};
 use scps_gateway::Side;
 use scps_io::GatewayLoop;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Counts of what is asked again are taken no more often, for they cost a walk over all connections.
 const LOOK: Duration = Duration::from_secs(1);

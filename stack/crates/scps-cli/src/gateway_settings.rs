@@ -4,17 +4,17 @@
 
 use crate::error::CliError;
 use crate::pace::Rate;
+use crate::resume_file::ResumeFile;
 use crate::settings::{Preset, Tunables};
-use crate::settings_file::{SettingsFile, Wrong};
+use crate::settings_file::{word, SettingsFile, Wrong};
 use crate::sp_settings::SpTunnel;
 use scps_gateway::{Bypass, Forward, GatewayConfig, Limits, PerSide, SetUp, Side, SideConfig};
 use scps_io::{Device, TunConfig, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, Congestion, InitialWindow, LossMeaning, RouteConfig, VegasConfig};
-use scps_types::Duration;
+use scps_wire::Duration;
 use scps_wire::{ipv4, udp};
-use serde::de::{self, Deserializer, IgnoredAny};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde::{Deserialize, Deserializer};
+use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::path::{Path, PathBuf};
 
@@ -71,27 +71,13 @@ impl std::fmt::Display for Prefix {
 
 impl<'de> Deserialize<'de> for Prefix {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // By a visitor, the parser knows where it is.
-        struct Text;
-        impl de::Visitor<'_> for Text {
-            type Value = Prefix;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a prefix such as \"10.2.0.0/24\"")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Prefix, E> {
-                text.parse().map_err(E::custom)
-            }
-        }
-        from.deserialize_str(Text)
+        word(from)
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Deserialize)]
+#[serde(remote = "SetUp", rename_all = "kebab-case")]
 enum SetUpWord {
-    #[default]
     ConnectFirst,
     AcceptFirst,
     Early,
@@ -119,43 +105,52 @@ enum SideWord {
     Wan,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct GatewayFile<'a> {
-    set_up: SetUpWord,
+struct GatewayFile {
+    #[serde(with = "SetUpWord")]
+    set_up: SetUp,
     unknown: UnknownWord,
-    meter_others: Option<bool>,
-    #[serde(borrow)]
-    lan: Option<&'a RawValue>,
-    #[serde(borrow)]
-    wan: Option<&'a RawValue>,
-    #[serde(borrow)]
-    forwards: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    bypass: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    shares: Option<&'a RawValue>,
-    #[serde(borrow)]
-    host: Option<&'a RawValue>,
+    meter_others: bool,
+    lan: SidePart,
+    wan: SidePart,
+    forwards: Vec<ForwardPart>,
+    bypass: Vec<BypassPart>,
+    shares: Option<Vec<u16>>,
+    host: Option<OwnHost>,
     limits: LimitsPart,
 }
 
+impl Default for GatewayFile {
+    fn default() -> Self {
+        GatewayFile {
+            set_up: SetUp::ConnectFirst,
+            unknown: UnknownWord::default(),
+            meter_others: true,
+            lan: SidePart::default(),
+            wan: SidePart::default(),
+            forwards: Vec::new(),
+            bypass: Vec::new(),
+            shares: None,
+            host: None,
+            limits: LimitsPart::default(),
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct SidePart<'a> {
+struct SidePart {
     kind: Option<KindWord>,
-    #[serde(borrow)]
-    carrier: Option<&'a RawValue>,
+    carrier: Option<CarrierPart>,
     accepts: Option<bool>,
     framing: u16,
-    #[serde(borrow)]
-    sp: Option<&'a RawValue>,
-    #[serde(borrow)]
-    transport: Option<&'a RawValue>,
+    sp: Option<SpPart>,
+    transport: Tunables,
 }
 
 /// SP between this gateway and the peer of a side.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SpPart {
     file: PathBuf,
@@ -163,38 +158,45 @@ struct SpPart {
     peer: Option<Ipv4Addr>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum CarrierWord {
     Tun,
     Udp,
 }
 
-/// A carrier, of which `kind` says how to read the rest.
-#[derive(Deserialize)]
-struct CarrierKind {
+/// A carrier, with the keys of both kinds.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CarrierPart {
     kind: CarrierWord,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct TunPart {
-    #[serde(rename = "kind")]
-    _kind: IgnoredAny,
     device: Option<String>,
+    #[serde(default)]
     routes: Vec<Prefix>,
+    #[serde(default)]
     unconfigured: bool,
-    offload: Option<bool>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct UdpPart {
-    #[serde(rename = "kind")]
-    _kind: IgnoredAny,
     local: Option<SocketAddrV4>,
     remote: Option<SocketAddrV4>,
     offload: Option<bool>,
+}
+
+impl CarrierPart {
+    fn of(kind: CarrierWord) -> Self {
+        let (device, routes, unconfigured) = (None, Vec::new(), false);
+        CarrierPart { kind, device, routes, unconfigured, local: None, remote: None, offload: None }
+    }
+
+    /// A key of the other kind, and that kind.
+    fn stranger(&self) -> Option<(&'static str, &'static str)> {
+        let of_tun = [
+            ("device", self.device.is_some()),
+            ("routes", !self.routes.is_empty()),
+            ("unconfigured", self.unconfigured),
+        ];
+        let of_udp = [("local", self.local.is_some()), ("remote", self.remote.is_some())];
+        let (others, kind) = if self.kind == CarrierWord::Udp { (&of_tun[..], "tun") } else { (&of_udp[..], "udp") };
+        others.iter().find(|(_, is_given)| *is_given).map(|(key, _)| (*key, kind))
+    }
 }
 
 #[derive(Deserialize)]
@@ -286,6 +288,8 @@ pub struct GatewaySettings {
     pub carriers: PerSide<Carrier>,
     /// What seals their packets.
     pub sp: PerSide<Option<SpTunnel>>,
+    /// What is known of their paths.
+    pub resume: PerSide<ResumeFile>,
     /// Whether what is not TCP takes the rate credit of the side where it leaves.
     pub is_metered: bool,
     /// The machine that the gateway runs on, if it serves that one's own programs.
@@ -329,84 +333,77 @@ impl GatewaySettings {
     }
 
     fn of(file: &SettingsFile, overrides: &Overrides) -> Result<Self, CliError> {
-        let whole: GatewayFile<'_> = file.parse()?;
-        let wan = SideReader::new(file, whole.wan, Side::Wan)?;
-        let lan = SideReader::new(file, whole.lan, Side::Lan)?;
-        let carriers = PerSide { lan: lan.carrier(overrides)?, wan: wan.carrier(overrides)? };
+        let whole: GatewayFile = file.parse()?;
+        let none = Overrides::default();
+        let wan = SideReader { file, part: &whole.wan, side: Side::Wan, overrides };
+        let lan = SideReader { file, part: &whole.lan, side: Side::Lan, overrides: &none };
+        let mut carriers = PerSide { lan: lan.carrier(&overrides.far)?, wan: wan.carrier(&[])? };
         let is_alone = whole.forwards.is_empty();
         if let (true, Carrier::Tun(lan_tun), Carrier::Tun(wan_tun)) = (is_alone, &carriers.lan, &carriers.wan) {
-            let given = lan_tun.routes.iter().chain(&wan_tun.routes).next();
-            if let Some((address, length)) = given {
+            if let Some((address, length)) = lan_tun.routes.iter().chain(&wan_tun.routes).next() {
                 let expected =
                     "expected none: with TUN on both sides rules lead packets to the gateway, as --check prints them";
-                return Err(lan.complaint(&format!(
-                    "carrier: found the route {address}/{length} beside a WAN of kind tun; {expected}"
-                )));
+                let problem = format!("found the route {address}/{length} beside a WAN of kind tun; {expected}");
+                return Err(lan.complaint("carrier", problem));
             }
         }
-        let shares = whole.shares.map(|raw| shares(file, raw)).transpose()?;
-        let sp = PerSide { lan: lan.sp(&Overrides::default(), &carriers.lan)?, wan: wan.sp(overrides, &carriers.wan)? };
+        let shares = whole.shares.as_deref().map(|given| shares(file, given)).transpose()?;
+        let sp = PerSide { lan: lan.sp(&carriers.lan)?, wan: wan.sp(&carriers.wan)? };
+        let resume = PerSide { lan: lan.resume(), wan: wan.resume() };
         let around = |side: Side| carriers.of(side).overhead() + sp.of(side).as_ref().map_or(0, SpTunnel::overhead);
-        let mut wan = wan.config(overrides, around(Side::Wan), None, is_alone)?;
-        let mut lan = lan.config(&Overrides::default(), around(Side::Lan), Some(&wan), is_alone)?;
+        let mut wan = wan.config(around(Side::Wan), None, is_alone)?;
+        let mut lan = lan.config(around(Side::Lan), Some(&wan), is_alone)?;
         for side in [&mut wan, &mut lan] {
             side.connection.shares = shares.unwrap_or(side.connection.shares);
         }
-        let forwards = whole.forwards.iter().map(|raw| forward(file, raw)).collect::<Result<Vec<_>, _>>()?;
-        let bypasses = whole.bypass.iter().map(|raw| bypass(file, raw)).collect::<Result<Vec<_>, _>>()?;
-        let set_up = match whole.set_up {
-            SetUpWord::ConnectFirst => SetUp::ConnectFirst,
-            SetUpWord::AcceptFirst => SetUp::AcceptFirst,
-            SetUpWord::Early => SetUp::Early,
+        let forward = |part: &ForwardPart| Forward {
+            side: part.side,
+            listen: part.listen.into(),
+            from: part.from.into(),
+            to: part.to.into(),
         };
-        let passes_unknown = whole.unknown == UnknownWord::Pass;
-        let is_metered = whole.meter_others.unwrap_or(true);
-        let mut config = GatewayConfig::new(lan, wan, set_up)
-            .passes_unknown(passes_unknown)
-            .forwards(forwards)
-            .bypasses(bypasses)
+        let bypasses = whole.bypass.iter().enumerate().map(|(i, part)| bypass(file, i, part));
+        let mut config = GatewayConfig::new(lan, wan, whole.set_up)
+            .passes_unknown(whole.unknown == UnknownWord::Pass)
+            .forwards(whole.forwards.iter().map(forward).collect())
+            .bypasses(bypasses.collect::<Result<_, _>>()?)
             .limits(limits(&whole.limits));
         settle_addresses(&mut config);
         for side in [&mut config.lan, &mut config.wan] {
             side.endpoint.half_open_max = side.endpoint.half_open_max.max(config.limits.connections);
         }
-        for side in Side::BOTH {
-            // Whatever is there is behind the other gateway.
-            let is_tunnel = matches!(carriers.of(side), Carrier::Udp(udp) if udp.remote.is_some());
-            match side {
-                Side::Lan => config.lan.endpoint.one_path = is_tunnel,
-                Side::Wan => config.wan.endpoint.one_path = is_tunnel,
-            }
-        }
-        config.check().map_err(|error| CliError::Usage(format!("{}: {error}.", file.name())))?;
-        let mut carriers = carriers;
+        // Whatever is at the other end of a tunnel is behind the other gateway.
+        let is_tunnel = |side| matches!(carriers.of(side), Carrier::Udp(udp) if udp.remote.is_some());
+        (config.lan.endpoint.one_path, config.wan.endpoint.one_path) = (is_tunnel(Side::Lan), is_tunnel(Side::Wan));
+        config.check().map_err(|error| file.complaint("", error))?;
         settle_mtu(&config, &mut carriers);
-        let host = whole.host.map(|raw| own_host(file, raw, &carriers)).transpose()?;
-        Ok(GatewaySettings { config, carriers, sp, is_metered, host })
+        // Programs of the machine itself keep its address on both sides, so the kernel must tell the sides apart by interface.
+        let other = Side::BOTH.into_iter().find(|side| !matches!(carriers.of(*side), Carrier::Tun(_)));
+        if let (Some(side), Some(_)) = (other, &whole.host) {
+            let expected = "expected \"carrier\": {\"kind\": \"tun\"} on both sides";
+            return Err(file.complaint("host", format!("found UDP on {}; {expected}", name(side))));
+        }
+        Ok(GatewaySettings { config, carriers, sp, resume, is_metered: whole.meter_others, host: whole.host })
     }
 }
 
-/// Connections that are not split.
-fn bypass(file: &SettingsFile, raw: &RawValue) -> Result<Bypass, CliError> {
-    let part: BypassPart = file.part(raw)?;
+/// Connections that are not split, of the entry `i`.
+fn bypass(file: &SettingsFile, i: usize, part: &BypassPart) -> Result<Bypass, CliError> {
     if part.net.is_none() && part.ports.is_none() {
-        return Err(file.complaint(raw, "bypass: found neither net nor ports; expected at least one of them"));
+        let problem = "found neither net nor ports; expected at least one of them";
+        return Err(file.complaint(&format!("bypass[{i}]"), problem));
     }
     let net = part.net.map_or(Bypass::ANY_NET, |net| (net.address, net.length));
-    let ports = match part.ports.as_deref().map(|text| (text, port_range(text))) {
-        None => Bypass::ANY_PORTS,
-        Some((_, Some(ports))) => ports,
-        Some((found, None)) => {
-            let text =
-                format!("ports: found {found:?}; expected a port such as \"22\", or a range such as \"5060-5061\"");
-            return Err(file.complaint(raw, &text));
-        }
-    };
+    let ports = part.ports.as_deref().map_or(Ok(Bypass::ANY_PORTS), |text| {
+        let expected = "expected a port such as \"22\", or a range such as \"5060-5061\"";
+        let wrong = || file.complaint(&format!("bypass[{i}].ports"), format!("found {text:?}; {expected}"));
+        port_range(text).ok_or_else(wrong)
+    })?;
     Ok(Bypass { net, ports })
 }
 
 /// The first and the last port, of "22" or "5060-5061".
-fn port_range(text: &str) -> Option<(u16, u16)> {
+pub fn port_range(text: &str) -> Option<(u16, u16)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
     let ports = (port(first)?, port(last)?);
@@ -414,23 +411,12 @@ fn port_range(text: &str) -> Option<(u16, u16)> {
 }
 
 /// Shares of the rate by IP precedence.
-fn shares(file: &SettingsFile, raw: &RawValue) -> Result<[u16; 8], CliError> {
-    let given: Vec<u16> = file.part(raw)?;
-    let wanted = <[u16; 8]>::try_from(given.as_slice()).ok().filter(|shares| shares.iter().all(|share| *share > 0));
+fn shares(file: &SettingsFile, given: &[u16]) -> Result<[u16; 8], CliError> {
+    let wanted = <[u16; 8]>::try_from(given).ok().filter(|shares| shares.iter().all(|share| *share > 0));
     wanted.ok_or_else(|| {
         let expected = "expected eight numbers of 1 to 65535, for the precedences 0 to 7";
-        file.complaint(raw, &format!("shares: found {given:?}; {expected}"))
+        file.complaint("shares", format!("found {given:?}; {expected}"))
     })
-}
-
-/// Programs of the machine itself keep its address on both sides, so the kernel must tell the sides apart by interface.
-fn own_host(file: &SettingsFile, raw: &RawValue, carriers: &PerSide<Carrier>) -> Result<OwnHost, CliError> {
-    if let Some(side) = Side::BOTH.iter().find(|side| !matches!(carriers.of(**side), Carrier::Tun(_))) {
-        let name = if *side == Side::Lan { "lan" } else { "wan" };
-        let expected = "expected \"carrier\": {\"kind\": \"tun\"} on both sides";
-        return Err(file.complaint(raw, &format!("host: found UDP on {name}; {expected}")));
-    }
-    file.part(raw)
 }
 
 fn limits(part: &LimitsPart) -> Limits {
@@ -485,127 +471,101 @@ fn settle_mtu(config: &GatewayConfig, carriers: &mut PerSide<Carrier>) {
     }
 }
 
-fn forward(file: &SettingsFile, raw: &RawValue) -> Result<Forward, CliError> {
-    let part: ForwardPart = file.part(raw)?;
-    Ok(Forward { side: part.side, listen: part.listen.into(), from: part.from.into(), to: part.to.into() })
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Lan => "lan",
+        Side::Wan => "wan",
+    }
 }
 
-/// A side of the file.
+/// A side of the file, and what the command line says of it.
 struct SideReader<'a> {
     file: &'a SettingsFile,
-    raw: Option<&'a RawValue>,
-    part: SidePart<'a>,
+    part: &'a SidePart,
     side: Side,
+    overrides: &'a Overrides,
 }
 
-impl<'a> SideReader<'a> {
-    fn new(file: &'a SettingsFile, raw: Option<&'a RawValue>, side: Side) -> Result<Self, CliError> {
-        let part = raw.map_or_else(|| Ok(SidePart::default()), |raw| file.part(raw))?;
-        Ok(SideReader { file, raw, part, side })
+impl SideReader<'_> {
+    /// A complaint about a key of the side.
+    fn complaint(&self, key: &str, problem: impl Display) -> CliError {
+        let path = if key.is_empty() { name(self.side).to_owned() } else { format!("{}.{key}", name(self.side)) };
+        self.file.complaint(&path, problem)
     }
 
-    fn name(&self) -> &'static str {
-        match self.side {
-            Side::Lan => "lan",
-            Side::Wan => "wan",
+    fn carrier(&self, far: &[Prefix]) -> Result<Carrier, CliError> {
+        let usual = if self.side == Side::Lan { CarrierWord::Tun } else { CarrierWord::Udp };
+        let part = self.part.carrier.clone().unwrap_or_else(|| CarrierPart::of(usual));
+        if let Some((key, kind)) = part.stranger() {
+            let problem = format!("found it in a carrier of another kind; expected it with kind {kind}, or not at all");
+            return Err(self.complaint(&format!("carrier.{key}"), problem));
         }
-    }
-
-    fn complaint(&self, problem: &str) -> CliError {
-        let problem = format!("{}: {problem}", self.name());
-        match self.raw {
-            Some(raw) => self.file.complaint(raw, &problem),
-            None => CliError::Usage(format!("{}: {problem}.", self.file.name())),
-        }
-    }
-
-    fn carrier(&self, overrides: &Overrides) -> Result<Carrier, CliError> {
-        let kind = match (self.part.carrier, self.side) {
-            (Some(raw), _) => self.file.part::<CarrierKind>(raw)?.kind,
-            (None, Side::Lan) => CarrierWord::Tun,
-            (None, Side::Wan) => CarrierWord::Udp,
-        };
-        match kind {
-            CarrierWord::Tun => {
-                if self.side == Side::Wan && overrides.peer.is_some() {
-                    let expected = "expected kind udp, which has one. Correct \"carrier\", or leave --peer out";
-                    return Err(self.complaint(&format!("carrier: found kind tun and --peer; {expected}")));
-                }
-                let TunPart { device, mut routes, unconfigured, offload, .. } = self.carrier_part()?;
-                if self.side == Side::Lan {
-                    routes.extend(&overrides.far);
-                }
-                let name = if self.side == Side::Lan { TUN_LAN } else { TUN_WAN };
-                Ok(Carrier::Tun(TunConfig {
-                    name: device.unwrap_or_else(|| name.to_owned()),
-                    mtu: ETHERNET_MTU,
-                    routes: routes.iter().map(|prefix| (prefix.address, prefix.length)).collect(),
-                    configure: !unconfigured,
-                    // What the kernel joins costs a tenth; a link that judges packets one by one is not on a LAN.
-                    offload: offload.unwrap_or(self.side == Side::Lan),
-                }))
+        let peer = self.overrides.peer;
+        if part.kind == CarrierWord::Tun {
+            if peer.is_some() {
+                let expected = "expected kind udp, which has one. Correct \"carrier\", or leave --peer out";
+                return Err(self.complaint("carrier", format!("found kind tun and --peer; {expected}")));
             }
-            CarrierWord::Udp => {
-                if self.side == Side::Lan && !overrides.far.is_empty() {
-                    let expected = "expected kind tun, which has routes. Correct \"carrier\", or leave --far out";
-                    return Err(self.complaint(&format!("carrier: found kind udp and --far; {expected}")));
-                }
-                let UdpPart { local, remote, offload, .. } = self.carrier_part()?;
-                let remote = if self.side == Side::Wan { overrides.peer.or(remote) } else { remote };
-                let local = local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT));
-                if remote.is_none() && self.part.carrier.is_none() {
-                    let expected = "expected \"carrier\", or --peer with the address of the other gateway";
-                    return Err(self.complaint(&format!("found nothing that carries packets; {expected}")));
-                }
-                if let Some((remote, what)) = remote.and_then(|remote| Some((remote, no_peer(local, remote)?))) {
-                    let key = if self.side == Side::Wan && overrides.peer.is_some() { "--peer" } else { "remote" };
-                    let expected = "expected the address of the other gateway";
-                    return Err(self.complaint(&format!("{key}: found {remote} as peer, which {what}; {expected}")));
-                }
-                // Without a peer, packets go where those of their destination came from first.
-                let addressing = if remote.is_some() { UdpAddressing::Peer } else { UdpAddressing::Learned };
-                Ok(Carrier::Udp(UdpConfig { local, remote, offload: offload.unwrap_or(true), addressing }))
-            }
+            let usual = if self.side == Side::Lan { TUN_LAN } else { TUN_WAN };
+            return Ok(Carrier::Tun(TunConfig {
+                name: part.device.unwrap_or_else(|| usual.to_owned()),
+                mtu: ETHERNET_MTU,
+                routes: part.routes.iter().chain(far).map(|prefix| (prefix.address, prefix.length)).collect(),
+                configure: !part.unconfigured,
+                // What the kernel joins costs a tenth; a link that judges packets one by one is not on a LAN.
+                offload: part.offload.unwrap_or(self.side == Side::Lan),
+            }));
         }
-    }
-
-    fn carrier_part<T: Default + Deserialize<'a>>(&self) -> Result<T, CliError> {
-        self.part.carrier.map_or_else(|| Ok(T::default()), |raw| self.file.part(raw))
+        if !far.is_empty() {
+            let expected = "expected kind tun, which has routes. Correct \"carrier\", or leave --far out";
+            return Err(self.complaint("carrier", format!("found kind udp and --far; {expected}")));
+        }
+        let remote = peer.or(part.remote);
+        let local = part.local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT));
+        if remote.is_none() && self.part.carrier.is_none() {
+            let expected = "expected \"carrier\", or --peer with the address of the other gateway";
+            return Err(self.complaint("", format!("found nothing that carries packets; {expected}")));
+        }
+        if let Some((remote, what)) = remote.and_then(|remote| Some((remote, no_peer(local, remote)?))) {
+            let problem = format!("found {remote} as peer, which {what}; expected the address of the other gateway");
+            return Err(match peer {
+                Some(_) => Wrong("peer", problem).of_option(),
+                None => self.complaint("carrier.remote", problem),
+            });
+        }
+        // Without a peer, packets go where those of their destination came from first.
+        let addressing = if remote.is_some() { UdpAddressing::Peer } else { UdpAddressing::Learned };
+        Ok(Carrier::Udp(UdpConfig { local, remote, offload: part.offload.unwrap_or(true), addressing }))
     }
 
     /// What seals the packets of the side.
-    fn sp(&self, overrides: &Overrides, carrier: &Carrier) -> Result<Option<SpTunnel>, CliError> {
-        let part: Option<SpPart> = self.part.sp.map(|raw| self.file.part(raw)).transpose()?;
-        let named = part.map(|part| SpPart { file: self.file.folder().join(part.file), ..part });
-        let option = overrides.sp.clone().map(|file| SpPart { file, own: None, peer: None });
+    fn sp(&self, carrier: &Carrier) -> Result<Option<SpTunnel>, CliError> {
+        let named = self.part.sp.clone().map(|part| SpPart { file: self.file.folder().join(&part.file), ..part });
+        let option = self.overrides.sp.clone().map(|file| SpPart { file, own: None, peer: None });
         let Some(SpPart { file, own, peer }) = option.or(named) else { return Ok(None) };
         let Carrier::Udp(UdpConfig { local, remote: Some(remote), .. }) = carrier else {
             let expected = "expected a carrier of kind udp with \"remote\", the gateway that has the key too";
-            return Err(self.complaint(&format!("sp: found no peer; {expected}")));
+            return Err(self.complaint("sp", format!("found no peer; {expected}")));
         };
         let own = own.or_else(|| Some(*local.ip()).filter(|ip| !ip.is_unspecified()));
         SpTunnel::read(&file, own, peer.unwrap_or(*remote.ip())).map(Some)
     }
 
+    /// What is known of its paths; the file is beside the settings.
+    fn resume(&self) -> ResumeFile {
+        let resume = self.part.transport.resume_file();
+        ResumeFile::new(resume.file.map(|file| self.file.folder().join(file)), resume.given)
+    }
+
     /// Settings of the transport; lower layers add `around` octets. `wan` are those of the other side, which that of the LAN follows.
-    fn config(
-        &self,
-        overrides: &Overrides,
-        around: u16,
-        wan: Option<&SideConfig>,
-        is_alone: bool,
-    ) -> Result<SideConfig, CliError> {
-        let mut tunables: Tunables = match self.part.transport {
-            Some(raw) => self.file.part(raw)?,
-            None => Tunables::default(),
-        };
+    fn config(&self, around: u16, wan: Option<&SideConfig>, is_alone: bool) -> Result<SideConfig, CliError> {
+        let (mut tunables, overrides) = (self.part.transport.clone(), self.overrides);
         tunables.rate = overrides.rate.clone().or(tunables.rate);
         tunables.rtt_ms = overrides.rtt_ms.or(tunables.rtt_ms);
-        let is_option =
-            |key| (key == "rate" && overrides.rate.is_some()) || (key == "rtt_ms" && overrides.rtt_ms.is_some());
-        let wrong = |wrong: Wrong| match self.part.transport.filter(|_| !is_option(wrong.0)) {
-            Some(raw) => self.file.complaint_about(raw.get(), wrong),
-            None => wrong.of_option(),
+        let wrong = |wrong: Wrong| match wrong.0 {
+            "rate" if overrides.rate.is_some() => wrong.of_option(),
+            "rtt_ms" if overrides.rtt_ms.is_some() => wrong.of_option(),
+            key => self.complaint(&format!("transport.{key}"), wrong.1),
         };
         let default = if self.side == Side::Lan { KindWord::Tcp } else { KindWord::Scps };
         let base = match self.part.kind.unwrap_or(default) {
@@ -614,7 +574,7 @@ impl<'a> SideReader<'a> {
                 let Some(rate) = &tunables.rate else {
                     let expected =
                         "expected \"rate\" in \"transport\" or --rate: that of the link, or \"none\" for a shared one";
-                    return Err(self.complaint(&format!("found no rate; {expected}")));
+                    return Err(self.complaint("", format!("found no rate; {expected}")));
                 };
                 let is_shared = rate.parse::<Rate>().is_ok_and(|rate| rate.0.is_none());
                 space(tunables.preset, is_shared)
@@ -648,7 +608,7 @@ impl<'a> SideReader<'a> {
         let least = MTU_MIN + around;
         if route.mtu < least {
             let expected = format!("expected at least {least}, for headers of up to 80 octets");
-            return Err(self.complaint(&format!("transport: found \"mtu\": {}; {expected}", route.mtu)));
+            return Err(self.complaint("transport.mtu", format!("found {}; {expected}", route.mtu)));
         }
         let takes_any = self.part.accepts.unwrap_or(is_alone);
         Ok(SideConfig::default().connection(config).route(route).takes_any(takes_any))

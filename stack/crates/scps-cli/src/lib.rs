@@ -5,6 +5,8 @@
 //! is wrong; 3 a file or device does not work; 127 this machine or build does not support what was asked; 128 and the number
 //! of SIGINT (130) or SIGTERM (143), which end a command early.
 
+// A result has some sixty keys.
+#![recursion_limit = "512"]
 #![warn(clippy::print_stdout, clippy::print_stderr)] // They panic where the reader has gone; see `say`.
 
 mod capture_file;
@@ -23,6 +25,7 @@ mod payload;
 mod place;
 mod progress;
 mod report;
+mod resume_file;
 mod say;
 mod settings;
 mod settings_file;

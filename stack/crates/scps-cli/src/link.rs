@@ -4,8 +4,8 @@ use crate::operator::{Level, Operator};
 use scps_gateway::Side;
 use scps_io::GatewayLoop;
 use scps_tp::RouteId;
-use scps_types::{Duration, Instant};
-use serde::Serialize;
+use scps_wire::{Duration, Instant};
+use serde_json::{json, Value};
 
 /// Refused packets are told no more often.
 const TELL_EVERY: Duration = Duration::from_secs(60);
@@ -43,15 +43,6 @@ impl Mark {
     }
 }
 
-/// The link now, for a monitoring system.
-#[derive(Serialize)]
-pub struct Gauges {
-    up: bool,
-    round_trip_s: Option<f64>,
-    resent_share: f64,
-    rate_bps: f64,
-}
-
 impl Link {
     /// A link of which nothing was told yet.
     pub fn new(gateway: &GatewayLoop) -> Self {
@@ -67,8 +58,8 @@ impl Link {
         }
     }
 
-    /// What the link does now.
-    pub fn gauges(&mut self, gateway: &GatewayLoop, up: bool) -> Gauges {
+    /// What the link does now, for a monitoring system.
+    pub fn gauges(&mut self, gateway: &GatewayLoop, up: bool) -> Value {
         let (now, mark) = (Mark::now(gateway), self.mark);
         let time_s = now.at.since(mark.at).as_secs_f64();
         if now.at.since(mark.at) >= WINDOW {
@@ -79,7 +70,8 @@ impl Link {
         }
         let round_trip = gateway.gateway().endpoint(Side::Wan).round_trip();
         let (resent_share, rate_bps) = self.in_use;
-        Gauges { up, round_trip_s: round_trip.map(|rtt| rtt.as_secs_f64()), resent_share, rate_bps }
+        let round_trip_s = round_trip.map(|rtt| rtt.as_secs_f64());
+        json!({"up": up, "round_trip_s": round_trip_s, "resent_share": resent_share, "rate_bps": rate_bps})
     }
 
     /// Looks after each turn of the loop.

@@ -2,7 +2,7 @@
 
 use crate::gateway_settings::{Carrier, GatewaySettings};
 use scps_io::path_mtu;
-use scps_types::Bitrate;
+use scps_wire::Bitrate;
 use std::net::SocketAddrV4;
 use std::path::Path;
 

@@ -6,7 +6,7 @@
 
 use crate::error::CliError;
 use scps_io::{listen_unix, Clock};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use serde::Serialize;
 use serde_json::Value;
 use socket2::Socket;

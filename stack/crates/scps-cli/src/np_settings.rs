@@ -3,21 +3,20 @@
 
 use crate::error::CliError;
 use crate::pace::Rate;
-use crate::settings_file::{SettingsFile, Wrong};
+use crate::settings_file::{word, SettingsFile};
 use scps_fp::users::each_once;
 use scps_io::EndAddress;
-use scps_net::NpConfig;
 use scps_np::{
     Address, Dialect, DiscardRule, NpProfile, QueueConfig, RouterConfig, RouterLink, SpRule, TableKind, Tables,
 };
-use scps_types::{Bitrate, Precedence};
+use scps_tp::net::NpConfig;
 use scps_wire::protocol;
-use serde::de::{self, Deserializer};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use scps_wire::{Bitrate, Precedence};
+use serde::{Deserialize, Deserializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
+use std::str::FromStr;
 
 /// UDP port of NP at both ends (scps-np §4.4).
 pub const UDP_PORT: u16 = 7168;
@@ -32,36 +31,26 @@ const INTERFACES_MAX: usize = 64;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Hex(Address);
 
-impl<'de> Deserialize<'de> for Hex {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        let value = u32::from_str_radix(&text, 16).ok().filter(|_| !text.starts_with('+') && text.len() <= 8);
-        let wrong = || de::Error::custom(format!("found \"{text}\"; expected an NP address such as \"7290\""));
+impl FromStr for Hex {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let value = u32::from_str_radix(text, 16).ok().filter(|_| !text.starts_with('+') && text.len() <= 8);
+        let wrong = || format!("found \"{text}\"; expected an NP address such as \"7290\"");
         value.map(|value| Hex(Address::from_value(value))).ok_or_else(wrong)
     }
 }
 
-/// 0 to 15.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Level(Precedence);
-
-impl<'de> Deserialize<'de> for Level {
+impl<'de> Deserialize<'de> for Hex {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let level = u8::deserialize(from)?;
-        let wrong = || de::Error::custom(format!("found precedence {level}; expected 0 to 15"));
-        Precedence::new(level).map(Level).ok_or_else(wrong)
+        word(from)
     }
 }
 
-/// A rate in words, or in bit/s.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct RateWord(Option<Bitrate>);
-
-impl<'de> Deserialize<'de> for RateWord {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(from)?;
-        text.parse::<Rate>().map(|rate| RateWord(rate.0)).map_err(de::Error::custom)
-    }
+/// 0 to 15.
+fn level(file: &SettingsFile, level: u8) -> Result<Precedence, CliError> {
+    let wrong = || file.complaint("default_precedence", format!("found precedence {level}; expected 0 to 15"));
+    Precedence::new(level).ok_or_else(wrong)
 }
 
 #[derive(Deserialize)]
@@ -89,18 +78,13 @@ enum SpWord {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct TablesPart<'a> {
-    #[serde(borrow)]
-    hosts: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    next_hops: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    groups: Vec<&'a RawValue>,
-    #[serde(borrow)]
-    paths: Vec<&'a RawValue>,
+struct TablesPart {
+    hosts: Vec<HostRow>,
+    next_hops: Vec<HopRow>,
+    groups: Vec<GroupRow>,
+    paths: Vec<PathRow>,
     /// Tables as files of the historic form: name of the table, path of the file.
-    #[serde(borrow)]
-    files: Option<&'a RawValue>,
+    files: TableFiles,
 }
 
 #[derive(Deserialize)]
@@ -145,31 +129,24 @@ struct TableFiles {
 }
 
 /// The tables of a node with the address `own`.
-fn tables(file: &SettingsFile, part: Option<&RawValue>, own: Ipv4Addr) -> Result<Tables, CliError> {
+fn tables(file: &SettingsFile, rows: TablesPart, own: Ipv4Addr) -> Result<Tables, CliError> {
     let mut tables = Tables::of(own);
-    let Some(part) = part else { return Ok(tables) };
-    let rows: TablesPart<'_> = file.part(part)?;
-    if let Some(part) = rows.files {
-        read_files(file, file.part(part)?, &mut tables)?;
+    read_files(file, rows.files, &mut tables)?;
+    let complaint = |name: &str, i: usize, problem: String| file.complaint(&format!("tables.{name}[{i}]"), problem);
+    for (i, row) in rows.hosts.into_iter().enumerate() {
+        tables.add_host(row.ip, row.np.0).map_err(|problem| complaint("hosts", i, problem))?;
     }
-    for raw in rows.hosts {
-        let row: HostRow = file.part(raw)?;
-        tables.add_host(row.ip, row.np.0).map_err(|problem| file.complaint(raw, &problem))?;
+    for (i, row) in rows.next_hops.into_iter().enumerate() {
+        tables.add_next_hop(row.to.0, row.via).map_err(|problem| complaint("next_hops", i, problem))?;
     }
-    for raw in rows.next_hops {
-        let row: HopRow = file.part(raw)?;
-        tables.add_next_hop(row.to.0, row.via).map_err(|problem| file.complaint(raw, &problem))?;
-    }
-    for raw in rows.groups {
-        let row: GroupRow = file.part(raw)?;
+    for (i, row) in rows.groups.into_iter().enumerate() {
         let joined = if row.member { tables.join(row.group.0) } else { Ok(()) };
         let added = joined.and_then(|()| tables.add_group(row.group.0, row.via));
-        added.map_err(|problem| file.complaint(raw, &problem))?;
+        added.map_err(|problem| complaint("groups", i, problem))?;
     }
-    for raw in rows.paths {
-        let row: PathRow = file.part(raw)?;
+    for (i, row) in rows.paths.into_iter().enumerate() {
         let ends = row.to.into_iter().map(|address| address.0).collect();
-        tables.add_path(row.path.0, row.from.0, ends).map_err(|problem| file.complaint(raw, &problem))?;
+        tables.add_path(row.path.0, row.from.0, ends).map_err(|problem| complaint("paths", i, problem))?;
     }
     Ok(tables)
 }
@@ -195,7 +172,7 @@ fn read_files(file: &SettingsFile, named: TableFiles, tables: &mut Tables) -> Re
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct HostFile<'a> {
+struct HostFile {
     #[serde(with = "ProfileWord")]
     profile: NpProfile,
     checksum: bool,
@@ -203,17 +180,16 @@ struct HostFile<'a> {
     accept_swapped_checksum: bool,
     /// 0 leaves the count out.
     hop_count: u8,
-    default_precedence: Level,
+    default_precedence: u8,
     believed: Vec<Ipv4Addr>,
-    #[serde(borrow)]
-    tables: Option<&'a RawValue>,
+    tables: TablesPart,
     ip_protocol: u8,
     udp_port: u16,
     #[serde(deserialize_with = "each_once")]
     udp_hops: BTreeMap<Ipv4Addr, SocketAddrV4>,
 }
 
-impl Default for HostFile<'_> {
+impl Default for HostFile {
     fn default() -> Self {
         HostFile {
             profile: NpProfile::default(),
@@ -221,9 +197,9 @@ impl Default for HostFile<'_> {
             require_checksum: false,
             accept_swapped_checksum: false,
             hop_count: HOP_COUNT,
-            default_precedence: Level::default(),
+            default_precedence: 0,
             believed: Vec::new(),
-            tables: None,
+            tables: TablesPart::default(),
             ip_protocol: protocol::SCPS_NP,
             udp_port: UDP_PORT,
             udp_hops: BTreeMap::new(),
@@ -247,28 +223,23 @@ pub struct NpHost {
 impl NpHost {
     /// The file's settings, or the defaults without one, for the end system `own`; `transport` is the number of SCPS-TP.
     pub fn read(path: Option<&Path>, own: Ipv4Addr, transport: u8) -> Result<Self, CliError> {
-        let Some(path) = path else { return Ok(NpHost::of(HostFile::default(), Tables::of(own), transport)) };
-        let file = SettingsFile::read(path)?;
-        let settings: HostFile<'_> = file.parse()?;
-        let tables = tables(&file, settings.tables, own)?;
-        Ok(NpHost::of(settings, tables, transport))
-    }
-
-    fn of(settings: HostFile<'_>, tables: Tables, transport: u8) -> Self {
-        NpHost {
+        let file =
+            path.map_or_else(|| Ok(SettingsFile::of_text("the command line", "{}".to_owned())), SettingsFile::read)?;
+        let settings: HostFile = file.parse()?;
+        Ok(NpHost {
             config: NpConfig {
                 dialect: dialect(settings.profile, settings.require_checksum, settings.accept_swapped_checksum),
                 hop_count: (settings.hop_count > 0).then_some(settings.hop_count),
                 checksum: settings.checksum,
-                default_precedence: settings.default_precedence.0,
+                default_precedence: level(&file, settings.default_precedence)?,
                 transport,
                 believed: settings.believed,
-                ..NpConfig::with_tables(tables)
+                ..NpConfig::with_tables(tables(&file, settings.tables, own)?)
             },
             ip_protocol: settings.ip_protocol,
             udp_port: settings.udp_port,
             udp_hops: settings.udp_hops,
-        }
+        })
     }
 }
 
@@ -278,18 +249,17 @@ fn dialect(profile: NpProfile, require_checksum: bool, accept_swapped_checksum: 
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct RouterFile<'a> {
+struct RouterFile {
     address: Ipv4Addr,
     #[serde(default)]
-    default_precedence: Level,
+    default_precedence: u8,
     #[serde(default = "ten_hops")]
     hop_count: u8,
     #[serde(default)]
     forwards_uncounted: bool,
-    #[serde(borrow, default)]
-    tables: Option<&'a RawValue>,
-    #[serde(borrow)]
-    interfaces: Vec<&'a RawValue>,
+    #[serde(default)]
+    tables: TablesPart,
+    interfaces: Vec<InterfacePart>,
 }
 
 const fn ten_hops() -> u8 {
@@ -298,10 +268,9 @@ const fn ten_hops() -> u8 {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct InterfacePart<'a> {
+struct InterfacePart {
     name: String,
-    #[serde(borrow)]
-    carrier: &'a RawValue,
+    carrier: CarrierPart,
     #[serde(default)]
     neighbours: Vec<Ipv4Addr>,
     #[serde(default = "ethernet_mtu")]
@@ -312,18 +281,22 @@ struct InterfacePart<'a> {
     require_checksum: bool,
     #[serde(default)]
     accept_swapped_checksum: bool,
-    #[serde(default)]
-    rate: Option<RateWord>,
+    #[serde(default = "no_rate", deserialize_with = "word")]
+    rate: Rate,
     #[serde(default)]
     framing: u16,
-    #[serde(borrow, default)]
-    queue: Option<&'a RawValue>,
+    #[serde(default)]
+    queue: QueuePart,
     #[serde(default, with = "SpWord")]
     sp: SpRule,
 }
 
 const fn ethernet_mtu() -> u16 {
     1500
+}
+
+const fn no_rate() -> Rate {
+    Rate(None)
 }
 
 #[derive(Deserialize)]
@@ -342,62 +315,106 @@ impl Default for QueuePart {
     }
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum CarrierWord {
+    Ip,
+    Udp,
+    Serial,
+}
+
+/// A carrier, with the keys of every kind.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CarrierPart {
+    kind: CarrierWord,
+    device: Option<String>,
+    #[serde(default)]
+    unconfigured: bool,
+    protocol: Option<u8>,
+    local: Option<SocketAddrV4>,
+    port: Option<u16>,
+    #[serde(default, deserialize_with = "each_once")]
+    others: BTreeMap<Ipv4Addr, SocketAddrV4>,
+    #[serde(default, deserialize_with = "stream")]
+    line: Option<EndAddress>,
+    bits_per_octet: Option<u32>,
+}
+
+fn stream<'de, D: Deserializer<'de>>(from: D) -> Result<Option<EndAddress>, D::Error> {
+    word(from).map(Some)
+}
+
 /// What carries an interface's frames.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", tag = "kind")]
+#[derive(Clone, Debug)]
 pub enum Carrier {
     /// IP, through a TUN device.
     Ip {
         /// The device; made if it does not exist.
         device: String,
         /// Whether the device's MTU, state and route are left to whoever made it.
-        #[serde(default)]
         unconfigured: bool,
         /// The number of NP in IP.
-        #[serde(default = "np_in_ip")]
         protocol: u8,
     },
     /// UDP.
     Udp {
         /// Where to receive.
-        #[serde(default = "np_port_everywhere")]
         local: SocketAddrV4,
         /// The port of neighbours.
-        #[serde(default = "np_port")]
         port: u16,
         /// Neighbours that are elsewhere.
-        #[serde(default, deserialize_with = "each_once")]
         others: BTreeMap<Ipv4Addr, SocketAddrV4>,
     },
     /// A serial line.
     Serial {
         /// A byte stream, as `scps channel` names its ends.
-        #[serde(deserialize_with = "stream")]
         line: EndAddress,
         /// Bits on the line per octet, for the rate.
-        #[serde(default = "synchronous")]
         bits_per_octet: u32,
     },
 }
 
-const fn np_in_ip() -> u8 {
-    protocol::SCPS_NP
-}
-
-const fn np_port() -> u16 {
-    UDP_PORT
-}
-
-const fn np_port_everywhere() -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT)
-}
-
-const fn synchronous() -> u32 {
-    BITS_PER_OCTET
-}
-
-fn stream<'de, D: Deserializer<'de>>(from: D) -> Result<EndAddress, D::Error> {
-    String::deserialize(from)?.parse().map_err(de::Error::custom)
+impl CarrierPart {
+    /// The carrier, or a key of it and what is wrong with that.
+    fn carrier(self) -> Result<Carrier, (&'static str, String)> {
+        let missing = |key, what: &str| (key, format!("found none; expected {what}"));
+        let given = [
+            ("device", self.device.is_some(), CarrierWord::Ip),
+            ("unconfigured", self.unconfigured, CarrierWord::Ip),
+            ("protocol", self.protocol.is_some(), CarrierWord::Ip),
+            ("local", self.local.is_some(), CarrierWord::Udp),
+            ("port", self.port.is_some(), CarrierWord::Udp),
+            ("others", !self.others.is_empty(), CarrierWord::Udp),
+            ("line", self.line.is_some(), CarrierWord::Serial),
+            ("bits_per_octet", self.bits_per_octet.is_some(), CarrierWord::Serial),
+        ];
+        if let Some((key, ..)) = given.iter().find(|(_, is_given, kind)| *is_given && *kind != self.kind) {
+            return Err((*key, "found it in a carrier of another kind; expected it not at all".to_owned()));
+        }
+        Ok(match self.kind {
+            CarrierWord::Ip => Carrier::Ip {
+                device: self.device.ok_or_else(|| missing("device", "the name of a TUN device"))?,
+                unconfigured: self.unconfigured,
+                protocol: self.protocol.unwrap_or(protocol::SCPS_NP),
+            },
+            CarrierWord::Udp => Carrier::Udp {
+                local: self.local.unwrap_or(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, UDP_PORT)),
+                port: self.port.unwrap_or(UDP_PORT),
+                others: self.others,
+            },
+            CarrierWord::Serial => {
+                let bits_per_octet = self.bits_per_octet.unwrap_or(BITS_PER_OCTET);
+                if bits_per_octet == 0 || bits_per_octet > 20 {
+                    return Err(("bits_per_octet", format!("found {bits_per_octet} bits per octet; expected 1 to 20")));
+                }
+                Carrier::Serial {
+                    line: self.line.ok_or_else(|| missing("line", "a byte stream such as \"pty:PATH\""))?,
+                    bits_per_octet,
+                }
+            }
+        })
+    }
 }
 
 /// An interface of a router.
@@ -435,65 +452,62 @@ impl RouterSettings {
     }
 
     fn of(file: &SettingsFile) -> Result<Self, CliError> {
-        let settings: RouterFile<'_> = file.parse()?;
+        let settings: RouterFile = file.parse()?;
         let tables = tables(file, settings.tables, settings.address)?;
+        let count = settings.interfaces.len();
+        if count == 0 || count > INTERFACES_MAX {
+            return Err(file.complaint("interfaces", format!("found {count}; expected 1 to {INTERFACES_MAX}")));
+        }
         let mut interfaces: Vec<Interface> = Vec::new();
-        for raw in settings.interfaces {
-            let interface = interface(file, raw)?;
-            let others = || interfaces.iter();
-            if others().any(|other| other.name == interface.name) {
+        for (i, part) in settings.interfaces.into_iter().enumerate() {
+            let complaint = |(key, problem): (&str, String)| {
+                let dot = if key.is_empty() { "" } else { "." };
+                file.complaint(&format!("interfaces[{i}]{dot}{key}"), problem)
+            };
+            let interface = interface(part).map_err(|(key, problem)| complaint((&key, problem)))?;
+            if interfaces.iter().any(|other| other.name == interface.name) {
                 let problem = format!("found interface \"{}\" again; expected every name once", interface.name);
-                return Err(file.complaint(raw, &problem));
+                return Err(complaint(("", problem)));
             }
-            let known = |hop: &&Ipv4Addr| others().any(|other| other.link.neighbours.contains(hop));
+            let known = |hop: &&Ipv4Addr| interfaces.iter().any(|other| other.link.neighbours.contains(hop));
             if let Some(hop) = interface.link.neighbours.iter().find(known) {
                 let problem = format!("found neighbour {hop} at a second interface; expected every neighbour at one");
-                return Err(file.complaint(raw, &problem));
+                return Err(complaint(("", problem)));
             }
             interfaces.push(interface);
         }
         let config = RouterConfig {
-            default_precedence: settings.default_precedence.0,
+            default_precedence: level(file, settings.default_precedence)?,
             hop_count: settings.hop_count,
             forwards_uncounted: settings.forwards_uncounted,
             ..RouterConfig::default()
         };
-        if interfaces.is_empty() || interfaces.len() > INTERFACES_MAX {
-            let problem = format!("found {}; expected 1 to {INTERFACES_MAX}", interfaces.len());
-            return Err(file.complaint_about(file.text(), Wrong("interfaces", problem)));
-        }
         Ok(RouterSettings { address: settings.address, config, tables, interfaces })
     }
 }
 
-fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError> {
-    let part: InterfacePart<'_> = file.part(raw)?;
-    let carrier: Carrier = file.part(part.carrier)?;
-    let queue: QueuePart = part.queue.map_or(Ok(QueuePart::default()), |queue| file.part(queue))?;
-    if queue.purge == 0 || queue.purge >= queue.limit {
-        let (limit, purge) = (queue.limit, queue.purge);
-        let problem =
-            format!("found limit {limit} and purge {purge}; expected a purge of 1 or more, and a limit above it");
-        return Err(file.complaint(part.queue.unwrap_or(raw), &problem));
+/// An interface, or a key of it and what is wrong with that.
+fn interface(part: InterfacePart) -> Result<Interface, (String, String)> {
+    let carrier = part.carrier.carrier().map_err(|(key, problem)| (format!("carrier.{key}"), problem))?;
+    let QueuePart { limit, purge, rule } = part.queue;
+    if purge == 0 || purge >= limit {
+        let expected = "expected a purge of 1 or more, and a limit above it";
+        return Err(("queue".to_owned(), format!("found limit {limit} and purge {purge}; {expected}")));
     }
-    let mut neighbours = part.neighbours;
-    let mut rate = part.rate.and_then(|rate| rate.0);
+    let (mut neighbours, mut rate) = (part.neighbours, part.rate.0);
     if let Carrier::Serial { bits_per_octet, .. } = &carrier {
-        if *bits_per_octet == 0 || *bits_per_octet > 20 {
-            let problem = format!("found {bits_per_octet} bits per octet; expected 1 to 20");
-            return Err(file.complaint(part.carrier, &problem));
-        }
         rate = rate.map(|rate| Bitrate::from_bps(rate.as_bps() * 8 / u64::from(*bits_per_octet)));
         if neighbours.is_empty() {
             neighbours.push(SERIAL_HOP);
         }
         if neighbours.len() > 1 {
             let problem = format!("found {} neighbours at a serial line; expected one", neighbours.len());
-            return Err(file.complaint(raw, &problem));
+            return Err(("neighbours".to_owned(), problem));
         }
     }
     if neighbours.is_empty() {
-        return Err(file.complaint(raw, "found no neighbours; expected the addresses of the nodes that are next here"));
+        let problem = "found no neighbours; expected the addresses of the nodes that are next here";
+        return Err((String::new(), problem.to_owned()));
     }
     Ok(Interface {
         name: part.name,
@@ -502,7 +516,7 @@ fn interface(file: &SettingsFile, raw: &RawValue) -> Result<Interface, CliError>
             dialect: dialect(part.profile, part.require_checksum, part.accept_swapped_checksum),
             mtu: part.mtu,
             neighbours,
-            queue: QueueConfig { limit: queue.limit, purge: queue.purge, rule: queue.rule },
+            queue: QueueConfig { limit, purge, rule },
             sp: part.sp,
         },
         rate,

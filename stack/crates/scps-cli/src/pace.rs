@@ -1,6 +1,6 @@
 //! Text forms of settings that have units or names.
 
-use scps_types::Bitrate;
+use scps_wire::Bitrate;
 use std::str::FromStr;
 
 /// A rate, or none.
@@ -13,7 +13,7 @@ impl FromStr for Rate {
         if text == "none" {
             return Ok(Rate(None));
         }
-        text.parse().map(|r| Rate(Some(r))).map_err(|e: scps_types::ParseBitrateError| e.to_string())
+        text.parse().map(|r| Rate(Some(r))).map_err(|e: scps_wire::ParseBitrateError| e.to_string())
     }
 }
 

@@ -1,5 +1,7 @@
 //! Where a position of a JSON text is, by the keys that lead there; and addresses of the wrong family.
 
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::net::{Ipv6Addr, SocketAddrV6};
 
 /// What is at a position.
@@ -48,6 +50,26 @@ pub fn of(text: &str, end: usize) -> Place<'_> {
     Place { path, value }
 }
 
+/// Where what is at a path begins, or else what it is missing in; `None` if that is the whole.
+pub fn begin(text: &str, path: &str) -> Option<usize> {
+    let mut piece = text;
+    for step in path.split(['.', '[', ']']).filter(|step| !step.is_empty()) {
+        let Some(found) = part(piece, step) else { break };
+        piece = found;
+    }
+    (piece.len() < text.len()).then(|| (piece.as_ptr() as usize).saturating_sub(text.as_ptr() as usize))
+}
+
+/// An element of a list, or the value of a key.
+fn part<'a>(whole: &'a str, step: &str) -> Option<&'a str> {
+    if let Ok(index) = step.parse::<usize>() {
+        let items: Vec<&'a RawValue> = serde_json::from_str(whole).ok()?;
+        return items.get(index).map(|item| item.get());
+    }
+    let mut keys: BTreeMap<String, &'a RawValue> = serde_json::from_str(whole).ok()?;
+    keys.remove(step).map(RawValue::get)
+}
+
 /// The quotation mark that ends a text, or the end of all.
 fn end_of_text(octets: &[u8], begin: usize) -> usize {
     let mut at = begin;
@@ -55,11 +77,6 @@ fn end_of_text(octets: &[u8], begin: usize) -> usize {
         at += 1 + usize::from(octets[at] == b'\\');
     }
     at.min(octets.len())
-}
-
-/// The first address of IPv6 among the texts of a JSON text.
-pub fn ipv6_in(text: &str) -> Option<&str> {
-    text.split('"').find(|piece| is_ipv6(piece))
 }
 
 /// Whether this is an address of IPv6, with a port, with a prefix length, in brackets, or bare.

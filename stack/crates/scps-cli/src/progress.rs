@@ -2,7 +2,7 @@
 //! no terminal there is nothing, and nobody wakes for it.
 
 use crate::report::Mbps;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};

@@ -19,11 +19,6 @@ pub fn json(record: &impl Serialize) -> Result<String, CliError> {
     serde_json::to_string(record).map_err(|error| CliError::Usage(error.to_string()))
 }
 
-/// A record as a line of a result.
-pub fn record(record: &impl Serialize) -> Result<(), CliError> {
-    result(json(record)?)
-}
-
 /// Whether something that fails again and again has been told: the first failure is, and the next one after a success.
 #[derive(Debug, Default)]
 pub struct Told(bool);

@@ -3,12 +3,16 @@
 
 use crate::error::CliError;
 use crate::pace::{FirstWindow, Rate};
+use crate::resume_file::ResumeFile;
 use crate::settings_file::{SettingsFile, Wrong};
 use clap::{Args, ValueEnum};
-use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig, VegasSlowStart};
-use scps_types::{Duration, Precedence};
+use scps_tp::{
+    AckBehaviour, Config, Congestion, KnownPath, LossMeaning, ResumeConfig, RouteConfig, VegasConfig, VegasSlowStart,
+};
+use scps_wire::{Duration, Precedence};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// Named sets of settings.
@@ -234,6 +238,21 @@ pub struct Tunables {
     /// VJ: grow by octets acknowledged, not by acknowledgements
     #[arg(long, value_name = "BOOL")]
     pub byte_counting: Option<bool>,
+    /// Careful Resume (RFC 9959): keep in FILE what paths took, and begin with half of that on one that is known
+    #[arg(long, value_name = "FILE")]
+    pub careful_resume: Option<PathBuf>,
+    /// Careful Resume with a window that the path is said to take
+    #[arg(long, value_name = "BYTES", requires = "resume_rtt_ms")]
+    pub resume_window: Option<u64>,
+    /// The round trip in which it takes that
+    #[arg(long, value_name = "MS", requires = "resume_window")]
+    pub resume_rtt_ms: Option<u64>,
+    /// How long what a path took may be used [default: 3600]
+    #[arg(long, value_name = "S")]
+    pub resume_lifetime_s: Option<u64>,
+    /// The greatest window to resume with [default: 4194304]
+    #[arg(long, value_name = "BYTES")]
+    pub resume_jump_max: Option<u64>,
     /// IP protocol of uncompressed segments: 6, or 106 for the stand-alone reference stack
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8))]
     pub protocol: Option<u8>,
@@ -254,6 +273,8 @@ pub struct Resolved {
     pub config: Config,
     /// Route settings.
     pub route: RouteConfig,
+    /// What is known of paths.
+    pub resume: ResumeFile,
     flags: Map<String, Value>,
     file: Option<SettingsFile>,
 }
@@ -266,7 +287,7 @@ impl Resolved {
     /// A complaint that names the option, or the file and its line.
     pub fn complaint(&self, wrong: Wrong) -> CliError {
         match &self.file {
-            Some(file) if !self.flags.contains_key(wrong.0) => file.complaint_about(file.text(), wrong),
+            Some(file) if !self.flags.contains_key(wrong.0) => file.complaint(wrong.0, wrong.1),
             _ => wrong.of_option(),
         }
     }
@@ -290,7 +311,7 @@ impl Tunables {
         let all = Tunables::deserialize(Value::Object(given)).map_err(|error| CliError::Usage(error.to_string()))?;
         let preset = all.preset.unwrap_or(Preset::Modern);
         let (config, route) = preset.settings();
-        let mut resolved = Resolved { preset, config, route, flags, file };
+        let mut resolved = Resolved { preset, config, route, resume: all.resume_file(), flags, file };
         all.apply(&mut resolved.config, &mut resolved.route).map_err(|wrong| resolved.complaint(wrong))?;
         if all.names_no_buffer() {
             if let Some(buffer) = resolved.route.buffer_for_bdp() {
@@ -305,6 +326,14 @@ impl Tunables {
         let Ok(Value::Object(mut all)) = serde_json::to_value(self) else { return Map::new() };
         all.retain(|_, value| !value.is_null());
         all
+    }
+
+    /// Where paths are known from.
+    pub fn resume_file(&self) -> ResumeFile {
+        let any = Ipv4Addr::UNSPECIFIED;
+        let given = |(window, rtt)| KnownPath::new(any, any, window, rtt);
+        let given = self.resume_window.zip(ms(self.resume_rtt_ms)).map(given);
+        ResumeFile::new(self.careful_resume.clone(), given)
     }
 
     /// Connection and route settings with these in place of theirs.
@@ -323,6 +352,7 @@ impl Tunables {
         self.apply_route(route)?;
         self.apply_offers(config);
         self.apply_timers(config);
+        self.apply_resume(config)?;
         if let Some(text) = &self.initial_window {
             config.initial_window = text.parse::<FirstWindow>().map_err(|e| Wrong("initial_window", e))?.0;
         }
@@ -369,6 +399,27 @@ impl Tunables {
             (None, other) => other,
         };
         set(&mut config.byte_counting, self.byte_counting);
+    }
+
+    fn apply_resume(&self, config: &mut Config) -> Result<(), Wrong> {
+        let (window, rtt) = (self.resume_window, self.resume_rtt_ms);
+        let key = if self.careful_resume.is_some() { "careful_resume" } else { "resume_window" };
+        if window.is_some() != rtt.is_some() || rtt == Some(0) {
+            let problem = "found one of resume_window and resume_rtt_ms, or 0; expected both, or neither";
+            return Err(Wrong(if window.is_some() { "resume_window" } else { "resume_rtt_ms" }, problem.to_owned()));
+        }
+        if self.careful_resume.is_none() && window.is_none() {
+            return Ok(());
+        }
+        if config.congestion == Congestion::None {
+            let problem = "found it without congestion control, where no window grows; expected \"vj\" or \"vegas\"";
+            return Err(Wrong(key, format!("{problem} as congestion")));
+        }
+        let mut resume = ResumeConfig::default();
+        set(&mut resume.lifetime, self.resume_lifetime_s.map(Duration::from_secs));
+        set(&mut resume.jump_max, self.resume_jump_max);
+        config.careful_resume = Some(resume);
+        Ok(())
     }
 
     fn apply_route(&self, route: &mut RouteConfig) -> Result<(), Wrong> {
@@ -465,6 +516,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn careful_resume_is_off_until_a_file_or_a_window_is_named() {
+        assert_eq!(Tunables::default().resolve().unwrap().config.careful_resume, None);
+        let known = Tunables { resume_window: Some(750_000), resume_rtt_ms: Some(600), ..Tunables::default() };
+        let resolved = Tunables { resume_lifetime_s: Some(60), ..known.clone() }.resolve().unwrap();
+        let lifetime = Duration::from_secs(60);
+        assert_eq!(resolved.config.careful_resume, Some(ResumeConfig::default().lifetime(lifetime)));
+        assert_eq!(resolved.resume.given.map(|path| path.window), Some(750_000));
+        let complaint = |tunables: Tunables| tunables.resolve().unwrap_err().to_string();
+        let alone = complaint(Tunables { resume_rtt_ms: None, ..known.clone() });
+        assert!(alone.starts_with("--resume-window: found one of resume_window and resume_rtt_ms"), "{alone}");
+        let none = complaint(Tunables { congestion: Some(CongestionName::None), ..known });
+        assert!(none.starts_with("--resume-window: found it without congestion control"), "{none}");
+    }
+
+    #[test]
     fn flags_override_the_preset() {
         let t = Tunables {
             preset: Some(Preset::Fy97Rate),
@@ -477,7 +543,7 @@ mod tests {
         assert_eq!((r.config.mss, r.config.send_buffer), (Some(524), 400_000));
         assert!(!r.config.limited_transmit);
         assert!(!r.config.snack_policy.double_retransmission && !r.config.sack);
-        assert_eq!(r.route.rate.map(scps_types::Bitrate::as_bps), Some(9600));
+        assert_eq!(r.route.rate.map(scps_wire::Bitrate::as_bps), Some(9600));
     }
 
     #[test]

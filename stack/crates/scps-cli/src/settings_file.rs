@@ -1,13 +1,15 @@
-//! JSON settings files whose complaints name the line, also where the form is right and the content is not.
+//! JSON settings files, read as one tree of types. Complaints name line, key, what was found and what is expected, also where the form is
+//! right and the content is not.
 
 use crate::error::CliError;
 use crate::place;
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use std::collections::BTreeMap;
+use serde::de::{self, DeserializeOwned, Deserializer};
+use std::fmt::{self, Display};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-/// A file as it was read. Parts of its text know their line by where they are in it.
+/// A file as it was read.
 #[derive(Debug)]
 pub struct SettingsFile {
     path: PathBuf,
@@ -30,79 +32,63 @@ impl SettingsFile {
         SettingsFile { path: name.into(), text }
     }
 
-    /// What complaints call it.
-    pub fn name(&self) -> String {
-        self.path.display().to_string()
-    }
-
     /// The folder in which other files that it names are.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new("."))
     }
 
     /// The file as a value.
-    pub fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, CliError> {
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, CliError> {
         if self.text.trim_start().starts_with('[') {
             return Err(self.at_line(1, "found a list; expected an object in braces"));
         }
-        self.parse_text(&self.text)
-    }
-
-    /// A part of it as a value.
-    pub fn part<'a, T: Deserialize<'a>>(&'a self, part: &'a RawValue) -> Result<T, CliError> {
-        self.parse_text(part.get())
-    }
-
-    fn parse_text<'a, T: Deserialize<'a>>(&'a self, text: &'a str) -> Result<T, CliError> {
-        serde_json::from_str(text).map_err(|error| {
+        serde_json::from_str(&self.text).map_err(|error| {
             let whole = error.to_string();
             let problem = whole.rfind(" at line ").map_or(whole.as_str(), |at| &whole[..at]);
-            let begin = self.offset_of(text);
-            // What a word decides (`kind`) is read without its places: the complaint names the part.
-            let before = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
-            let place = place::of(&self.text, begin + if error.line() == 0 { 0 } else { before + error.column() });
-            let value = if error.line() == 0 { place::ipv6_in(text) } else { place.value };
+            let above =
+                self.text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum::<usize>();
+            let place = place::of(&self.text, above + error.column());
             let problem = if error.is_syntax() || error.is_eof() {
                 format!("found text that is no JSON ({problem}); expected an object in braces; correct the line")
             } else {
-                plain_words(problem, value)
+                plain_words(problem, place.value)
             };
             let names_key = problem.contains(" field `") || place.path.is_empty();
             let problem = if names_key { problem } else { format!("{}: {problem}", place.path) };
-            self.at_line(self.line_of(text) + error.line().saturating_sub(1), &problem)
+            self.at_line(error.line(), &problem)
         })
     }
 
-    /// All of it.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
-    /// A complaint about a key of an object, which is a piece of the text.
-    pub fn complaint_about(&self, object: &str, Wrong(key, problem): Wrong) -> CliError {
-        let keys: BTreeMap<String, &RawValue> = self.parse_text(object).unwrap_or_default();
-        let value = keys.get(key).map_or(object, |raw| raw.get());
-        let place = place::of(&self.text, self.offset_of(value) + value.len());
-        self.at_line(self.line_of(value), &format!("{}: {problem}", place.path))
-    }
-
-    /// A complaint about a part.
-    pub fn complaint(&self, part: &RawValue, problem: &str) -> CliError {
-        self.at_line(self.line_of(part.get()), problem)
+    /// A complaint about what is at a path such as `wan.transport.mtu`, with the line of that, or of what it is missing in.
+    pub fn complaint(&self, path: &str, problem: impl Display) -> CliError {
+        let problem = if path.is_empty() { problem.to_string() } else { format!("{path}: {problem}") };
+        match place::begin(&self.text, path) {
+            Some(at) => self.at_line(1 + self.text[..at].matches('\n').count(), &problem),
+            None => CliError::Usage(format!("{}: {problem}.", self.path.display())),
+        }
     }
 
     fn at_line(&self, line: usize, problem: &str) -> CliError {
         CliError::Usage(format!("{}:{line}: {problem}.", self.path.display()))
     }
+}
 
-    /// The line on which a piece of the text begins, counted from 1.
-    fn line_of(&self, piece: &str) -> usize {
-        1 + self.text.as_bytes().iter().take(self.offset_of(piece)).filter(|octet| **octet == b'\n').count()
-    }
+/// Reads what has a form in words, so that a complaint is about the word.
+pub fn word<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    struct Word<T>(PhantomData<T>);
 
-    fn offset_of(&self, piece: &str) -> usize {
-        (piece.as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize)
+    impl<T: FromStr<Err: Display>> de::Visitor<'_> for Word<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+            text.parse().map_err(E::custom)
+        }
     }
+    from.deserialize_str(Word(PhantomData))
 }
 
 /// A key whose value cannot be, and what is wrong with it.
@@ -147,6 +133,7 @@ fn plain_words(problem: &str, value: Option<&str>) -> String {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use serde::Deserialize;
 
     /// A file that never was on a disk.
     pub fn file(text: &str) -> SettingsFile {
@@ -155,9 +142,8 @@ pub mod tests {
 
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
-    struct Outer<'a> {
-        #[serde(borrow)]
-        items: Vec<&'a RawValue>,
+    struct Outer {
+        items: Vec<Item>,
     }
 
     #[derive(Debug, Deserialize)]
@@ -168,24 +154,23 @@ pub mod tests {
 
     #[test]
     fn complaints_name_the_line_of_form_and_content() {
-        let text = "{\"items\": [\n  {\"n\": 1},\n  {\"n\":\n    300}\n]}\n";
-        let file = file(text);
-        let outer: Outer<'_> = file.parse().unwrap();
-        assert_eq!(file.part::<Item>(outer.items[0]).unwrap().n, 1);
-        let error = file.part::<Item>(outer.items[1]).unwrap_err().to_string();
-        assert!(
-            error.starts_with("s.json:4: items[1].n: found integer `300`; expected a whole number of 0 to 255")
-                && error.ends_with('.'),
-            "{error}"
-        );
-        let error = file.complaint(outer.items[1], "found it; expected another").to_string();
-        assert_eq!(error, "s.json:3: found it; expected another.");
+        let text = "{\"items\": [\n  {\"n\": 1},\n  {\"n\":\n    3}\n]}\n";
+        let good = file(text);
+        assert_eq!(good.parse::<Outer>().unwrap().items[1].n, 3);
+        let error = file(&text.replace('3', "300")).parse::<Outer>().unwrap_err().to_string();
+        let words = "s.json:4: items[1].n: found integer `300`; expected a whole number of 0 to 255";
+        assert!(error.starts_with(words) && error.ends_with('.'), "{error}");
+        let said = |path: &str| good.complaint(path, "found it; expected another").to_string();
+        assert_eq!(said("items[1]"), "s.json:3: items[1]: found it; expected another.");
+        assert_eq!(said("items[1].n"), "s.json:4: items[1].n: found it; expected another.");
+        assert_eq!(said("items[1].m"), "s.json:3: items[1].m: found it; expected another.");
+        assert_eq!(said("limits"), "s.json: limits: found it; expected another.");
     }
 
     #[test]
     fn unknown_keys_are_named_with_their_line() {
         let file = file("{\n  \"items\": [],\n  \"itens\": []\n}");
-        let error = file.parse::<Outer<'_>>().unwrap_err().to_string();
+        let error = file.parse::<Outer>().unwrap_err().to_string();
         assert!(error.starts_with("s.json:3: unknown field `itens`, expected `items`"), "{error}");
     }
 }

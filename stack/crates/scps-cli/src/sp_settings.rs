@@ -5,14 +5,15 @@ use crate::say;
 use crate::settings_file::SettingsFile;
 use rustix::fs::{open, Mode, OFlags};
 use scps_io::{Clock, Device, ProtectedDevice, SequenceRecord, Stack};
-use scps_net::Protection;
 use scps_sp::{
     Association, ClearHeader, ConfigError, Dropped, Ends, KeyName, MasterKey, Notice, Policy, Refused, Services, Sp,
     SpConfig, Suite, WINDOW_DEFAULT,
 };
+use scps_tp::net::Protection;
 use scps_tp::DropReason;
-use scps_types::{Duration, Instant};
-use serde::{Deserialize, Serialize};
+use scps_wire::{Duration, Instant};
+use serde::Deserialize;
+use serde_json::{json, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read};
@@ -156,7 +157,8 @@ impl SpHost {
         };
         if matches!(host.ip_protocol, 1 | 6 | 17 | 105 | 106) {
             let found = host.ip_protocol;
-            return Err(wrong(format!("ip_protocol: found {found}, which means something else; expected 99, or 7")));
+            let problem = format!("found {found}, which means something else; expected 99, or 7");
+            return Err(file.complaint("ip_protocol", problem));
         }
         let mut names = BTreeSet::new();
         for entry in &settings.associations {
@@ -323,39 +325,24 @@ fn read_key(path: &Path) -> Result<MasterKey, CliError> {
     MasterKey::read(&text).map_err(|e| CliError::Usage(format!("{name}: {e}.")))
 }
 
-/// What SP did, as a part of a result.
-#[derive(Debug, Serialize)]
-pub struct SpCounts {
-    sealed: u64,
-    opened: u64,
-    downgraded_out: u64,
-    downgraded_in: u64,
-    /// By reason; only reasons that occurred.
-    dropped: BTreeMap<&'static str, u64>,
-    refused: BTreeMap<&'static str, u64>,
+/// What SP did, as a part of a result: counters of a stack, if it has SP.
+pub fn sp_counts(stack: &Stack) -> Option<Value> {
+    stack.endpoint().protection().map(|protection| counts(&protection.sp))
 }
 
-impl SpCounts {
-    /// Counters of a stack, if it has SP.
-    pub fn of(stack: &Stack) -> Option<Self> {
-        stack.endpoint().protection().map(|protection| SpCounts::from(&protection.sp))
-    }
-}
-
-impl From<&Sp> for SpCounts {
-    fn from(sp: &Sp) -> Self {
-        let counters = sp.counters();
-        let dropped = Dropped::NAMES.iter().map(|(reason, name)| (*name, counters.dropped(*reason)));
-        let refused = Refused::NAMES.iter().map(|(reason, name)| (*name, counters.refused(*reason)));
-        SpCounts {
-            sealed: counters.sealed,
-            opened: counters.opened,
-            downgraded_out: counters.downgraded_out,
-            downgraded_in: counters.downgraded_in,
-            dropped: dropped.filter(|(_, count)| *count > 0).collect(),
-            refused: refused.filter(|(_, count)| *count > 0).collect(),
-        }
-    }
+/// What SP did. Only reasons that occurred are there.
+pub fn counts(sp: &Sp) -> Value {
+    let counters = sp.counters();
+    let dropped = Dropped::ALL.map(|reason| (reason.name(), counters.dropped(reason)));
+    let refused = Refused::ALL.map(|reason| (reason.name(), counters.refused(reason)));
+    json!({
+        "sealed": counters.sealed,
+        "opened": counters.opened,
+        "downgraded_out": counters.downgraded_out,
+        "downgraded_in": counters.downgraded_in,
+        "dropped": dropped.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
+        "refused": refused.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
+    })
 }
 
 /// Prints what SP has to tell: each kind of trouble once in ten seconds at most.
@@ -393,7 +380,7 @@ pub fn tell_silence(stack: &Stack) {
 mod tests {
     use super::*;
     use scps_sp::{Outgoing, Upper};
-    use scps_types::Seed;
+    use scps_wire::Seed;
     use std::fs;
 
     const US: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use scps_io::{IoError, Stack};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;

@@ -6,14 +6,15 @@ use crate::np_settings::NpHost;
 use crate::settings::Resolved;
 use crate::settings_file::Wrong;
 use crate::sp_settings::SpHost;
+use crate::trace::appended;
 use clap::{Args, ValueEnum};
 use scps_io::{
     entropy_seed, CaptureKind, Device, EndAddress, IoError, IpEncapsulation, NextHops, SerialDevice, Stack, TunConfig,
     TunDevice, UdpAddressing, UdpConfig, UdpDevice,
 };
-use scps_net::NetworkConfig;
+use scps_tp::net::NetworkConfig;
 use scps_tp::EndpointConfig;
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
 
@@ -74,6 +75,9 @@ pub struct DriverArgs {
     /// Write every packet that leaves or comes, before the driver wraps it, to this pcap file
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
+    /// Add windows and round trip of each connection, whenever they change, to this file (stack/README.md)
+    #[arg(long, value_name = "FILE")]
+    states: Option<PathBuf>,
     /// Seed of initial sequence numbers and ports; real entropy without it
     #[arg(long)]
     seed: Option<u64>,
@@ -97,6 +101,12 @@ impl DriverArgs {
         let network = np.map_or(NetworkConfig::Ipv4, |np| NetworkConfig::Np(Box::new(np.config)));
         let endpoint = EndpointConfig::default().addresses(vec![address.into()]).network(network);
         let mut stack = Stack::new(device, endpoint, resolved.route, seed)?;
+        if let Some(path) = &self.states {
+            let is_shared = std::mem::replace(&mut resolved.config.trace, true);
+            stack.keep_states(appended(path)?, is_shared).map_err(CliError::file(path))?;
+        }
+        let now = stack.now();
+        resolved.resume.teach(stack.endpoint_mut(), now)?;
         if let Some(sp) = sp {
             sp.protect(&mut stack, resolved.route.protocol)?;
         }

@@ -98,7 +98,7 @@ fn two_ptys_pass_every_byte_at_the_baud_rate_and_after_the_delay() {
     let took = start.elapsed().as_secs_f64();
     assert_eq!(got, sent);
     // 11,520 bytes of 10 bits at 115,200 bit/s and the delay; the machine may be late, never early.
-    assert!((1.1..1.4).contains(&took), "{took} s");
+    assert!(took >= 1.1, "{took} s");
     b.write_all(b"\x00\x03\x04\x11\x13\r\n\x7f").unwrap();
     assert_eq!(read(&mut a, 8), b"\x00\x03\x04\x11\x13\r\n\x7f");
     let counters = channel.end();

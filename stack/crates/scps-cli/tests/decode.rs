@@ -6,10 +6,10 @@ use scps_np::scmp::Message;
 use scps_np::{Addresses, Dialect, Header, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Transfer};
 use scps_tp::{Config, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::pcap::Writer;
 use scps_wire::tcp::{Tcp, Verify};
+use scps_wire::{Bitrate, Duration, Instant};
 use std::path::PathBuf;
 use std::process::Command;
 

@@ -5,7 +5,7 @@
 mod fp_common;
 
 use fp_common::{client, folders, length, noise, results, run, wait_until, Folders, Server};
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -4,7 +4,7 @@
 mod fp_common;
 
 use fp_common::{folders, run, Server};
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};

@@ -4,11 +4,11 @@
 mod fp_common;
 
 use fp_common::{folders, noise, results, wait_until};
-use scps_types::SeqNum;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::SeqNum;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};

@@ -69,7 +69,7 @@ fn settings_that_cannot_work_are_refused() {
     let wan = |more: &str| format!(r#"{{"wan": {{{UDP}, "transport": {{"rate": "1 Mbit/s"{more}}}}}}}"#);
     let good = File::of("good", &wan(r#", "mtu": 156"#));
     assert_eq!(scps(&["gateway", "--check", good.path()]).0, Some(0));
-    check(&wan(r#", "mtu": 20"#), "wan: transport: found \"mtu\": 20; expected at least 156");
+    check(&wan(r#", "mtu": 20"#), "wan.transport.mtu: found 20; expected at least 156");
     check(&wan(r#", "rtt_ms": 0"#), "rtt_ms: found 0; expected the link's round-trip time, 1 ms or more");
     check("nonsense", ":1: found text that is no JSON (expected ident); expected an object in braces");
     check("[]", ":1: found a list; expected an object in braces");
@@ -78,7 +78,7 @@ fn settings_that_cannot_work_are_refused() {
     let expected = "no-such-settings.json: found no such file; expected JSON settings: give the path of a file";
     assert!(code == Some(3) && said.contains(expected), "{code:?} {said}");
     let lan = |lan: &str| wan("").replacen('{', &format!("{{\"lan\": {lan},\n"), 1);
-    check(&lan(r#"{"transport": {"mtu": 100}}"#), "lan: transport: found \"mtu\": 100; expected at least 128");
+    check(&lan(r#"{"transport": {"mtu": 100}}"#), "lan.transport.mtu: found 100; expected at least 128");
     let routes = lan(r#"{"carrier": {"kind": "tun", "routes": ["10.3.0.0/16", "10.2.0.5/24"]}}"#);
     check(
         &routes,
@@ -93,11 +93,11 @@ fn what_would_have_no_effect_is_refused() {
     let rate = r#""transport": {"rate": "none"}"#;
     let tun = File::of("tun", &format!("{{\n\"wan\": {{\"carrier\": {{\"kind\": \"tun\"}}, {rate}}}}}"));
     let peer = ["gateway", "--check", tun.path(), "--peer", "203.0.113.2"];
-    refuses(&peer, ":2: wan: carrier: found kind tun and --peer; expected kind udp");
+    refuses(&peer, ":2: wan.carrier: found kind tun and --peer; expected kind udp");
     let lan = r#""lan": {"carrier": {"kind": "udp", "local": "127.0.0.1:7169"}}"#;
     let udp = File::of("udp", &format!("{{{lan}, \"wan\": {{{UDP}, {rate}}}}}"));
     let far = ["gateway", "--check", udp.path(), "--far", "10.2.0.0/24"];
-    refuses(&far, ":1: lan: carrier: found kind udp and --far; expected kind tun");
+    refuses(&far, ":1: lan.carrier: found kind udp and --far; expected kind tun");
     for side in ["lan", "wan"] {
         let wan = format!("{{\"wan\": {{{UDP}, {rate}}}, \"lan\": {{\"transport\":\n {{\"rate\": \"none\"}}}}}}");
         let at = wan.find(&format!("{side}\"")).unwrap();
@@ -169,6 +169,11 @@ fn a_value_of_a_wrong_type_is_named_by_its_key() {
     check(
         "{\"wan\": {\"carrier\":\n {\"kind\": \"udp\", \"offload\": \"yes\"}}}",
         ":2: wan.carrier.offload: found string \"yes\"; expected a boolean",
+    );
+    let other = "{\"lan\": {\"carrier\": {\"kind\": \"tun\",\n \"remote\": \"203.0.113.2:7168\"}}}";
+    check(
+        other,
+        ":2: lan.carrier.remote: found it in a carrier of another kind; expected it with kind udp, or not at all",
     );
     let file = File::of("tunables", r#"{"ack_every": "4"}"#);
     let send = ["send", "--local", "10.8.0.1", "--to", "10.8.0.2:5001", "--config", file.path()];
@@ -272,7 +277,7 @@ fn sp_that_protects_nothing_is_refused() {
     let nobody = File::of("nobody", r#"{"associations": []}"#);
     let lax = File::of("lax", r#"{"associations": [], "policy": "on-demand", "allow_downgrade": true}"#);
     let own = r#", "own": "203.0.113.1""#;
-    check(&wan(r#""carrier": {"kind": "tun"}"#, &nobody, ""), "wan: sp: found no peer; expected a carrier of kind udp");
+    check(&wan(r#""carrier": {"kind": "tun"}"#, &nobody, ""), "wan.sp: found no peer; expected a carrier of kind udp");
     check(&wan(UDP, &nobody, ""), "found 0 senders to 203.0.113.2; expected one, or \"own\"");
     check(&wan(UDP, &nobody, own), "associations: found none from 203.0.113.1 to 203.0.113.2; expected one in each");
     check(&wan(UDP, &lax, own), "policy: found one that lets packets pass in clear; expected strict");
@@ -287,7 +292,7 @@ fn routes_into_a_gateway_whose_wan_is_a_tun_device_are_refused() {
     };
     let good = File::of("tun", &tun(""));
     assert_eq!(scps(&["gateway", "--check", good.path()]).0, Some(0));
-    let words = "lan: carrier: found the route 10.2.0.0/24 beside a WAN of kind tun; expected none";
+    let words = "lan.carrier: found the route 10.2.0.0/24 beside a WAN of kind tun; expected none";
     check(&tun(r#", "routes": ["10.2.0.0/24"]"#), words);
     refuses(&["gateway", "--check", "--far", "10.2.0.0/24", good.path()], words);
 }

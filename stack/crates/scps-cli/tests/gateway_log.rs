@@ -110,3 +110,74 @@ fn metrics_are_the_counters_of_now_whoever_else_holds_the_endpoint() {
     // A gateway that ends takes its socket file away.
     assert!(!std::path::Path::new(&lab.path("metrics")).exists());
 }
+
+/// Rows of a file of states by connection, (our port, the peer's), each window, threshold and round trip once.
+fn states(lab: &Lab, name: &str) -> BTreeMap<(u16, u16), Vec<[u32; 3]>> {
+    let mut found: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for row in std::fs::read(lab.path(name)).unwrap().chunks_exact(36) {
+        let port = |at: usize| u16::from_le_bytes(row[at..at + 2].try_into().unwrap());
+        let told = [24, 28, 32].map(|at| u32::from_le_bytes(row[at..at + 4].try_into().unwrap()));
+        assert_eq!(row[8..16], [10, 1, 0, 1, 10, 2, 0, 1], "the ends are those of the programs");
+        found.entry((port(16), port(18))).or_default().push(told);
+    }
+    found.values_mut().for_each(Vec::dedup);
+    found
+}
+
+/// Hands 100 kB each over connections, one after another, from the ports that follow the first.
+fn transfers(lab: &Lab, first: u16, count: u16) {
+    let mut server = lab.server(&format!("l = listening(80)\nfor _ in range({count}): say(every(l.accept()[0])[0])"));
+    let client = format!(
+        "for port in range({first}, {first} + {count}):\n\
+         \x20 s = socket.create_connection(('10.2.0.1', 80), 60, ('10.1.0.1', port)); s.sendall(bytes(100000)); s.close()"
+    );
+    lab.python(CLIENT, &client).finish();
+    (0..count).for_each(|_| assert_eq!(server.line(), "100000"));
+}
+
+#[test]
+fn states_are_those_of_the_qlog_connection_by_connection_and_outlive_a_kill() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "none", "congestion": "vegas", "loss": "congestion", "rtt_ms": 20"#;
+    let _relay = lab.bad_link([1, 30, 0]);
+    let _far = lab.gateway(FAR, "", "");
+    let options = format!("--qlog {} --states {}", lab.path("near.sqlog"), lab.path("near.states"));
+    let near = lab.gateway(NEAR, "", &options);
+    transfers(&lab, 4000, 3);
+    near.end();
+    let found = states(&lab, "near.states");
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), [(4000, 80), (4001, 80), (4002, 80)]);
+    // The qlog tells metrics that changed, by the number of the connection.
+    let mut told: BTreeMap<u64, Vec<serde_json::Value>> = BTreeMap::new();
+    for line in std::fs::read_to_string(lab.path("near.sqlog")).unwrap().lines() {
+        let event: serde_json::Value = serde_json::from_str(line.trim_start_matches('\u{1e}')).unwrap();
+        if event["name"] == "recovery:metrics_updated" {
+            told.entry(event["group_id"].as_str().unwrap().parse().unwrap()).or_default().push(event["data"].clone());
+        }
+    }
+    assert_eq!(told.len(), 3, "{:?}", told.keys());
+    for (rows, metrics) in found.values().zip(told.values()) {
+        let mut windows: Vec<_> = rows.iter().map(|row| u64::from(row[0])).collect();
+        let mut in_qlog: Vec<_> = metrics.iter().filter_map(|data| data["congestion_window"].as_u64()).collect();
+        windows.dedup();
+        in_qlog.dedup();
+        assert_eq!(windows, in_qlog);
+        assert!(rows.len() > 20 && rows.last().unwrap()[2] > 0, "{rows:?}");
+    }
+
+    let near = lab.gateway(NEAR, "", &format!("--states {}", lab.path("near.states")));
+    transfers(&lab, 5000, 1);
+    near.kill();
+    assert!(states(&lab, "near.states")[&(5000, 80)].len() > 20);
+}
+
+#[test]
+fn states_end_where_they_may_and_connections_go_on() {
+    let Some(mut lab) = Lab::new() else { return };
+    lab.transport = r#""rate": "none", "congestion": "vegas", "loss": "congestion", "rtt_ms": 20"#;
+    let _far = lab.gateway(FAR, "", "");
+    let near = lab.gateway(NEAR, "", &format!("--states {} --states-max 200", lab.path("near.states")));
+    transfers(&lab, 4000, 2);
+    near.end();
+    assert_eq!(std::fs::metadata(lab.path("near.states")).unwrap().len(), 180);
+}

@@ -554,7 +554,7 @@ fn settings_that_make_no_sense_are_named_with_file_and_line() {
     };
     let bad = lab.write("bad.json", "{\n \"tables\": {\"hosts\": [\n  {\"ip\": \"10.8.0.1\", \"np\": \"7291\"}]}\n}");
     let ends = "--local 10.8.0.1 --to 10.8.0.2:5001";
-    says(&format!("send {ends} --network np --np {bad}"), 2, &format!("{bad}:3: found 7291, a group"));
+    says(&format!("send {ends} --network np --np {bad}"), 2, &format!("{bad}:3: tables.hosts[0]: found 7291, a group"));
     let router = lab.write("router.json", "{\n \"address\": \"10.8.0.9\",\n \"interfaces\": [\n  {\"nam\": \"x\"}]}");
     says(&format!("router {router}"), 2, &format!("{router}:4: unknown field `nam`"));
     says(

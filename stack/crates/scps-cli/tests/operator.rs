@@ -5,11 +5,11 @@
 mod fp_common;
 
 use fp_common::wait_until;
-use scps_types::SeqNum;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::pcap::Reader;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::SeqNum;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, UdpSocket};

@@ -59,6 +59,37 @@ fn events(path: &Path) -> (qlog::QlogSeq, Vec<qlog::events::Event>) {
     (header, events)
 }
 
+/// A row for each change of windows or round trip, and none else.
+fn states_are_those_of_the_trace(folder: &Path, [near, far]: [String; 2]) {
+    let trace = std::fs::read_to_string(folder.join("send.trace")).unwrap();
+    let mut told: Vec<[u64; 3]> = trace
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|line| {
+            let window = |name: &str| line[name].as_u64().unwrap_or(u64::from(u32::MAX));
+            [window("cwnd"), window("ssthresh"), (line["srtt_s"].as_f64().unwrap_or(0.0) * 1e6 + 1e-4) as u64]
+        })
+        .collect();
+    told.dedup();
+    let content = std::fs::read(folder.join("send.states")).unwrap();
+    let number = |octets: &[u8]| octets.iter().rev().fold(0, |number, octet| number << 8 | u64::from(*octet));
+    let address = |octets: &[u8]| octets.iter().map(u8::to_string).collect::<Vec<_>>().join(".");
+    let mut rows: Vec<[u64; 3]> = Vec::new();
+    let mut last_ns = 0;
+    for row in content.chunks(36) {
+        assert!(number(&row[..8]) >= last_ns, "{row:?}");
+        last_ns = number(&row[..8]);
+        assert_eq!(
+            (address(&row[8..12]), address(&row[12..16]), number(&row[18..20])),
+            (near.clone(), far.clone(), 5001)
+        );
+        rows.push([24, 28, 32].map(|at| number(&row[at..at + 4])));
+    }
+    // A segment's length is no part of the trace: a row may be there for it alone.
+    rows.dedup();
+    assert_eq!(rows, told);
+}
+
 #[test]
 fn a_qlog_reader_finds_every_packet_its_losses_and_the_windows() {
     let pid = std::process::id();
@@ -75,7 +106,7 @@ fn a_qlog_reader_finds_every_packet_its_losses_and_the_windows() {
     let sender = scps(
         &format!(
             "send --udp-local {near}:7168 --udp-remote {} --local {near} --connect {far}:5001 --bytes 400000 \
-             --qlog send.sqlog --trace send.trace",
+             --qlog send.sqlog --trace send.trace --states send.states",
             at[0]
         ),
         folder.path(),
@@ -127,6 +158,7 @@ fn a_qlog_reader_finds_every_packet_its_losses_and_the_windows() {
             _ => {}
         }
     }
+    states_are_those_of_the_trace(folder.path(), [near, far]);
     // What the trace of the same transfer says: as many losses, and the octets of every sending.
     let trace = std::fs::read_to_string(folder.path().join("send.trace")).unwrap();
     let lines: Vec<serde_json::Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

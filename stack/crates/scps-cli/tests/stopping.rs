@@ -2,10 +2,10 @@
 //! socket of this test over UDP encapsulation, each test on its own loopback address; no privileges are needed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-use scps_types::SeqNum;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::SeqNum;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::{Child, Command, ExitStatus, Stdio};

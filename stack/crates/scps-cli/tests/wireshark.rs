@@ -2,9 +2,9 @@
 //! and shows what is in them. Skipped with a word where tshark is not installed.
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-use scps_types::Instant;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::pcap::Writer;
+use scps_wire::Instant;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 use crate::unix_time;
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_io::{Clock, Interest, Reactor};
-use scps_types::Instant;
+use scps_wire::Instant;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};

@@ -5,7 +5,7 @@ use rustix::event::{eventfd, EventfdFlags};
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_io::Stack;
 use scps_tp::{CloseReason, Config, ConnectionId, Event, ListenerId, RecvError, Route, RouteId, State, Totals};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

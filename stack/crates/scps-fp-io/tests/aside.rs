@@ -5,7 +5,7 @@ use scps_fp::net::{aside, Net, Service};
 use scps_fp_io::TpNet;
 use scps_io::{SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, EndpointConfig, RouteConfig};
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::cell::RefCell;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -1,7 +1,7 @@
 //! The tunables of scps-fp §14 by their historic names, for both ends.
 
 use crate::command::FileType;
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::net::IpAddr;
 
 /// Every tunable. Times are whole seconds.

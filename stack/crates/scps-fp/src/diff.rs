@@ -307,7 +307,7 @@ mod tests {
 
     fn noise(length: usize, seed: u64) -> Vec<u8> {
         let mut octets = vec![0; length];
-        scps_types::Seed::from_u64(seed).stream("noise").fill(&mut octets);
+        scps_wire::Seed::from_u64(seed).stream("noise").fill(&mut octets);
         octets
     }
 

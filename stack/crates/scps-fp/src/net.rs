@@ -1,6 +1,6 @@
 //! What the protocol needs of a transport and a clock; drivers are elsewhere.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 

@@ -1,7 +1,7 @@
 //! Whether and when a broken transfer is tried again (scps-fp §11.3, §15.3).
 
 use crate::config::Mib;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Why a transfer did not end well.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@ use scps_fp::crc::crc_text;
 use scps_fp::net::Net;
 use scps_fp::server::ServerConfig;
 use scps_fp::users::User;
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::fs;
 
 fn serve(folders: &Folders) -> World {

@@ -7,7 +7,7 @@ mod common;
 use common::{folders, noise, quick, run_client, Folders, Names, World, CLIENT, OTHER_SERVER, SERVER};
 use scps_fp::client::{Client, Console, Integrity, Report, Status, Urge};
 use scps_fp::net::Net;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::fs;
 use std::path::PathBuf;
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::{folders, noise, quick, run_client, Fault, Folders, World, CLIENT, SERVER};
 use scps_fp::client::{Integrity, Report, Status};
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::fs;
 
 const SIZE: usize = 1 << 20;
@@ -156,7 +156,7 @@ fn manual_restart_after_every_break_with_automatic_restart_off() {
                 }
                 assert_eq!(broken.status, Status::Failed, "{context}");
                 assert_eq!(case.target(), b"what was there before", "{context}: the target was touched");
-                case.world.pass(scps_types::Duration::from_secs(30));
+                case.world.pass(scps_wire::Duration::from_secs(30));
                 let report = case.run(&[&format!("resume {verb} file")]).unwrap();
                 case.assert_whole(&report, &context);
                 assert!(report.markers[0] > 0 || point < IN_FLIGHT, "{context}: it started at 0");

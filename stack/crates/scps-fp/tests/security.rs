@@ -16,7 +16,7 @@ use scps_fp::ranges::{Range, ReadRequest};
 use scps_fp::server::ServerConfig;
 use scps_fp::update::{Update, CONTROL_NAME};
 use scps_fp::users::User;
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::fs;
 use std::net::SocketAddr;
 
@@ -130,7 +130,7 @@ fn names_of_users_are_not_told_and_guessing_gets_slow() {
         replies += &peer.say("PASS wrong");
         said.push(replies);
         world.kill(common::CLIENT);
-        world.pass(scps_types::Duration::from_secs(600));
+        world.pass(scps_wire::Duration::from_secs(600));
     }
     assert_eq!(said[0], said[1]);
     let (mut peer, _) = Peer::connect(&world);

@@ -3,7 +3,7 @@
 use crate::names::PairId;
 use crate::side::{PerSide, Side};
 use scps_tp::{CloseReason, Progress};
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::net::SocketAddr;
 
 /// Octets of one connection in one direction. `received = delivered + buffered + lost` at any time.

@@ -3,7 +3,7 @@
 use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Connections of which one end is in a network and has one of some ports. Their segments pass as they came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +19,11 @@ impl Bypass {
     pub const ANY_NET: (Ipv4Addr, u8) = (Ipv4Addr::UNSPECIFIED, 0);
     /// Every port.
     pub const ANY_PORTS: (u16, u16) = (0, u16::MAX);
+
+    /// True if it is about an end of a connection.
+    pub(crate) fn has_end(&self, end: SocketAddr) -> bool {
+        matches!(end.ip(), IpAddr::V4(address) if self.has(address, end.port()))
+    }
 
     fn has(&self, address: Ipv4Addr, port: u16) -> bool {
         let (net, length) = self.net;

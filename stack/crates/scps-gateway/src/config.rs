@@ -3,7 +3,7 @@
 use crate::bypass::Bypass;
 use crate::side::Side;
 use scps_tp::{Config, EndpointConfig, ListenError, RouteConfig};
-use scps_types::{settings, Duration};
+use scps_wire::{settings, Duration};
 use std::net::{IpAddr, SocketAddr};
 
 settings! {

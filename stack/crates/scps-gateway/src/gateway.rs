@@ -1,20 +1,20 @@
 //! All connections through a gateway: which one an event is of, and what follows from it.
 
 use crate::account::{Account, Counters, End, Report};
-use crate::bypass::is_bypassed;
+use crate::bypass::{is_bypassed, Bypass};
 use crate::clients::Clients;
 use crate::config::{ConfigError, Forward, GatewayConfig, SetUp};
 use crate::names::PairId;
 use crate::pair::{Pair, Stage};
 use crate::side::{PerSide, Side};
-use scps_net::NetworkConfig;
+use scps_tp::net::NetworkConfig;
 use scps_tp::{
     Carrier, CloseReason, Config, ConnectionId, Disposition, DropReason, Endpoint, Event, ListenError, ListenerId,
-    RouteId, SegmentBatch, State, Transmit, Trust,
+    RouteId, SegmentBatch, State, TraceRecord, Transmit, Trust,
 };
-use scps_types::{Duration, Instant, Seed};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::protocol;
+use scps_wire::{Duration, Instant, Seed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -51,6 +51,8 @@ pub struct Gateway {
     /// When those that are not [`Stage::Open`] are given up.
     deadlines: BTreeSet<(Instant, PairId)>,
     reports: VecDeque<Report>,
+    /// Connections that the trace tells of.
+    traced: Vec<Bypass>,
     counters: Counters,
 }
 
@@ -80,6 +82,7 @@ impl Gateway {
             deadlines: BTreeSet::new(),
             reports: VecDeque::new(),
             counters: Counters::default(),
+            traced: Vec::new(),
             config,
         };
         gateway.listen_all()?;
@@ -132,6 +135,19 @@ impl Gateway {
 
     fn listener_config(&self, side: Side) -> Config {
         self.config.half(side).holds_window(self.config.set_up == SetUp::Early)
+    }
+
+    /// Of which connections that begin from now on the trace tells, as they are on the WAN; with none, it tells nothing more of any.
+    pub fn trace(&mut self, which: Vec<Bypass>) {
+        if which.is_empty() {
+            self.pairs.values().for_each(|pair| self.sides.wan.set_trace(pair.halves.wan, false));
+        }
+        self.traced = which;
+    }
+
+    /// The next record of the trace.
+    pub fn poll_trace(&mut self) -> Option<TraceRecord> {
+        self.sides.wan.poll_trace()
     }
 
     /// What carries a side's packets from now on.
@@ -318,6 +334,11 @@ impl Gateway {
         self.sides.of(side)
     }
 
+    /// The engine of a side, for what it is to know before the first connection.
+    pub fn endpoint_mut(&mut self, side: Side) -> &mut Endpoint {
+        self.sides.of_mut(side)
+    }
+
     /// Octets of memory that the halves of connections hold.
     pub fn allocated(&self) -> usize {
         let of = |side: Side, pair: &Pair| self.sides.of(side).allocated(*pair.halves.of(side)).unwrap_or(0);
@@ -425,6 +446,8 @@ impl Gateway {
             pair.stage = Stage::Accepted;
             self.sides.of_mut(near).answer(now, half);
         }
+        let is_traced = self.traced.iter().any(|which| which.has_end(client) || which.has_end(server));
+        self.sides.wan.set_trace(halves.wan, is_traced);
         // What overtook the event that tells of the connection was told before.
         pair.pump(now, &mut self.sides, near);
         self.pairs.insert(id, pair);

@@ -3,7 +3,7 @@
 use crate::account::Account;
 use crate::side::{PerSide, Side};
 use scps_tp::{ConnectionId, Endpoint, State};
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::net::SocketAddr;
 
 /// Octets handed on at a time.

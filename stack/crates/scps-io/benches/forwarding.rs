@@ -6,7 +6,7 @@ use scps_io::{cpu_time, Device, Forwarder, Port, UdpAddressing, UdpConfig, UdpDe
 use scps_np::{
     Address, Addresses, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
-use scps_types::{Instant, Seed};
+use scps_wire::{Instant, Seed};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::time::Duration;
 

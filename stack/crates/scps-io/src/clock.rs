@@ -1,7 +1,7 @@
 //! The monotonic clock, as instants of the engine.
 
 use crate::sys;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::OnceLock;
 
@@ -42,7 +42,7 @@ impl Clock {
     }
 
     /// What the system's clock shows now, nanoseconds since 1970.
-    pub(crate) fn unix_ns() -> u64 {
+    pub fn unix_ns() -> u64 {
         let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
     }

@@ -3,7 +3,7 @@
 use crate::ring::Woken;
 use scps_sp::Sp;
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::fmt::Debug;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -102,7 +102,7 @@ macro_rules! delegate {
         fn wait(
             &mut $self,
             set: std::os::fd::BorrowedFd<'_>,
-            timeout: Option<scps_types::Duration>,
+            timeout: Option<scps_wire::Duration>,
         ) -> std::io::Result<Option<$crate::ring::Woken>> {
             $inner.wait(set, timeout)
         }

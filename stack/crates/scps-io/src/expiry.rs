@@ -2,7 +2,7 @@
 //! time later.
 
 use scps_sp::{KeyName, Sp};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// How often the clock is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

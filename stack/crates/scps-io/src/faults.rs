@@ -3,7 +3,7 @@
 
 use crate::device::{delegate, packets_of, Device, Take};
 use scps_tp::{SegmentBatch, Transmit, Trust};
-use scps_types::{Rng, Seed};
+use scps_wire::{Rng, Seed};
 use std::io;
 use std::net::SocketAddr;
 
@@ -143,14 +143,9 @@ impl<D: Device> Device for Faults<D> {
             for packet in packets_of(octets, batch) {
                 let batch =
                     if let SegmentBatch::Joined(_) = batch { batch } else { SegmentBatch::Packets(packet.len()) };
-                receiving.pass(
-                    (batch, trust, from),
-                    packet,
-                    trust == Trust::Verified,
-                    |(batch, trust, from), packet| {
-                        take(packet, *batch, *trust, *from);
-                    },
-                );
+                receiving.pass((batch, trust, from), packet, trust != Trust::Check, |(batch, trust, from), packet| {
+                    take(packet, *batch, *trust, *from);
+                });
             }
         })
     }

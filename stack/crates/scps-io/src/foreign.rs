@@ -21,7 +21,7 @@ pub(crate) fn whole(packet: &[u8], batch: SegmentBatch, trust: Trust, mut take: 
     let is_fragment = u16::from_be_bytes([packet[6], packet[7]]) & 0x3fff != 0;
     match (batch, trust) {
         (SegmentBatch::Joined(size), _) if packet[9] == protocol::TCP => cut(packet, header, size, take),
-        (_, Trust::Verified) if !is_fragment => {
+        (_, Trust::Unsummed) if !is_fragment => {
             let mut packet = packet.to_vec();
             sum_transport(&mut packet, header);
             take(&packet);
@@ -92,10 +92,10 @@ fn sum_transport(packet: &mut [u8], header: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scps_types::SeqNum;
     use scps_wire::ipv4::Ipv4;
     use scps_wire::options::Options;
     use scps_wire::tcp::{Flags, Tcp, Verify};
+    use scps_wire::SeqNum;
 
     const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -140,7 +140,7 @@ mod tests {
         let mut segment = vec![0; TCP_LEN];
         tcp.emit(&mut segment, FROM, TO, 6);
         segment.extend_from_slice(&data);
-        let parts = all(&packet(6, &segment), SegmentBatch::Joined(1000), Trust::Verified);
+        let parts = all(&packet(6, &segment), SegmentBatch::Joined(1000), Trust::Unsummed);
         let mut joined = Vec::new();
         for (i, part) in parts.iter().enumerate() {
             let (ip, payload) = Ipv4::parse(part).unwrap();
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_checksum_that_was_left_to_the_device_is_computed() {
         let udp = [0, 1, 0, 2, 0, 11, 0xab, 0xcd, 1, 2, 3];
-        let done = all(&packet(17, &udp), SegmentBatch::Packets(31), Trust::Verified).remove(0);
+        let done = all(&packet(17, &udp), SegmentBatch::Packets(31), Trust::Unsummed).remove(0);
         let mut sum = Checksum::pseudo_header(FROM, TO, 17, 11);
         sum.add(&done[IP_LEN..]);
         assert!(sum.verifies());
@@ -170,11 +170,11 @@ mod tests {
         assert!(all(&[0x45; 19], SegmentBatch::Packets(19), Trust::Check).is_empty());
         for len in IP_LEN..44 {
             let octets = vec![0x45; len];
-            let _ = all(&octets, SegmentBatch::Joined(3), Trust::Verified);
+            let _ = all(&octets, SegmentBatch::Joined(3), Trust::Unsummed);
             let mut tcp = packet(6, &vec![0xff; len - IP_LEN]);
-            assert!(all(&tcp, SegmentBatch::Joined(0), Trust::Verified).len() <= 1);
+            assert!(all(&tcp, SegmentBatch::Joined(0), Trust::Unsummed).len() <= 1);
             tcp[9] = 17;
-            let _ = all(&tcp, SegmentBatch::Packets(len), Trust::Verified);
+            let _ = all(&tcp, SegmentBatch::Packets(len), Trust::Unsummed);
         }
     }
 }

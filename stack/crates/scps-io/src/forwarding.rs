@@ -10,7 +10,7 @@ use crate::reactor::{Driven, Interest, Reactor};
 use crate::IoError;
 use scps_np::{LinkEvent, Router};
 use scps_tp::Transmit;
-use scps_types::{Bitrate, Instant};
+use scps_wire::{Bitrate, Instant};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -200,8 +200,8 @@ mod tests {
         Address, Addresses, BasicQos, Dialect, Header, QueueConfig, RouterConfig, RouterLink, SpRule, Tables,
         DATAGRAM_MAX,
     };
-    use scps_types::{Precedence, Seed};
     use scps_wire::hdlc::{self, Deframer};
+    use scps_wire::{Precedence, Seed};
     use std::io::Read;
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
     use std::os::unix::net::{UnixListener, UnixStream};

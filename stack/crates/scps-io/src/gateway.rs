@@ -8,11 +8,13 @@ use crate::device::{packets_of, Device, DeviceStats};
 use crate::places::{Place, Places};
 use crate::reactor::{Driven, Interest, Reactor};
 use crate::stack::parting;
+use crate::states::StateLog;
 use crate::{foreign, IoError};
-use scps_gateway::{ConfigError, Gateway, GatewayConfig, PerSide, Side};
+use scps_gateway::{Bypass, ConfigError, Gateway, GatewayConfig, PerSide, Side};
 use scps_sp::Sp;
-use scps_tp::Transmit;
-use scps_types::{Duration, Instant};
+use scps_tp::{TraceRecord, Transmit};
+use scps_wire::{Duration, Instant};
+use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::BorrowedFd;
@@ -53,6 +55,7 @@ pub struct GatewayLoop {
     sides: PerSide<SideState>,
     /// Whether packets that pass take the rate credit of the side where they leave.
     is_metered: bool,
+    states: Option<StateLog>,
     clock: Clock,
     now: Instant,
 }
@@ -74,7 +77,41 @@ impl GatewayLoop {
             SideState { driven, passed: Passed::default(), octets: 0, strangers: Places::default(), heard: 0 }
         };
         let sides = PerSide { lan: state(devices.lan), wan: state(devices.wan) };
-        Ok(GatewayLoop { gateway, reactor, sides, is_metered, clock, now: clock.now() })
+        Ok(GatewayLoop { gateway, reactor, sides, is_metered, states: None, clock, now: clock.now() })
+    }
+
+    /// Writes a row of [`STATE_OCTETS`](crate::STATE_OCTETS) whenever windows or round trip of a connection on the WAN have changed, behind
+    /// the whole rows of the file, until that has `octets_max`. `is_shared`: somebody takes the trace, too.
+    pub fn keep_states(&mut self, file: File, octets_max: u64, is_shared: bool) -> io::Result<()> {
+        let states = StateLog::new(file, octets_max, self.origin_unix_ns(), is_shared)?;
+        if !states.is_full() {
+            self.gateway.trace(vec![Bypass { net: Bypass::ANY_NET, ports: Bypass::ANY_PORTS }]);
+        }
+        self.states = Some(states);
+        Ok(())
+    }
+
+    /// True if the file of states is as long as it may be.
+    pub fn has_all_states(&self) -> bool {
+        self.states.as_ref().is_some_and(StateLog::is_full)
+    }
+
+    /// The next record of [`Gateway::trace`].
+    pub fn poll_trace(&mut self) -> Option<TraceRecord> {
+        match &mut self.states {
+            Some(states) => states.poll_trace(),
+            None => self.gateway.poll_trace(),
+        }
+    }
+
+    /// Nobody takes the trace any more.
+    pub fn end_trace(&mut self) {
+        if let Some(states) = &mut self.states {
+            states.share_no_more();
+        }
+        if self.states.as_ref().is_none_or(StateLog::is_full) {
+            self.gateway.trace(Vec::new());
+        }
     }
 
     /// Makes [`GatewayLoop::run_once`] return when `other` becomes readable, once until it is read.
@@ -102,6 +139,11 @@ impl GatewayLoop {
     /// Time as of the last look at the clock.
     pub fn now(&self) -> Instant {
         self.now
+    }
+
+    /// Time zero of the engine on the system's clock, nanoseconds since 1970.
+    pub fn origin_unix_ns(&self) -> i64 {
+        self.clock.origin_unix_ns()
     }
 
     /// Counters of a side's device.
@@ -138,7 +180,18 @@ impl GatewayLoop {
         if self.gateway.poll_timeout().is_some_and(|at| at <= self.now) {
             self.gateway.handle_timeout(self.now);
         }
-        self.transmit_all().map_err(IoError::system("send"))
+        self.transmit_all().map_err(IoError::system("send"))?;
+        self.note_states()
+    }
+
+    fn note_states(&mut self) -> Result<(), IoError> {
+        let Some(states) = &mut self.states else { return Ok(()) };
+        let was_full = states.is_full();
+        states.drain(self.gateway.endpoint_mut(Side::Wan))?;
+        if states.is_full() && !was_full && !states.is_shared() {
+            self.gateway.trace(Vec::new());
+        }
+        Ok(())
     }
 
     /// Resets every connection, and turns until the resets have left; false if that takes longer than `longest`. Then it answers for two
@@ -148,6 +201,7 @@ impl GatewayLoop {
         self.now = self.clock.now();
         self.gateway.stop(self.now);
         self.transmit_all().map_err(IoError::system("send"))?;
+        self.note_states()?;
         let until = self.now + longest;
         let is_busy = |gateway: &Self, side: &Side| {
             gateway.gateway.endpoint(*side).owes_reset() || !gateway.sides.of(*side).driven.has_room()
@@ -256,8 +310,8 @@ mod tests {
     use crate::udp::{UdpAddressing, UdpConfig, UdpDevice};
     use scps_gateway::{SetUp, SideConfig};
     use scps_tp::RouteConfig;
-    use scps_types::Seed;
     use scps_wire::ipv4::Ipv4;
+    use scps_wire::Seed;
     use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 
     const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 1, 0, 1);
@@ -286,7 +340,7 @@ mod tests {
         let (lan, wan) = (device(to_client), device(to_server));
         client.connect(lan.local_addr().unwrap()).unwrap();
         server.connect(wan.local_addr().unwrap()).unwrap();
-        let route = RouteConfig::default().rate(rate.map(scps_types::Bitrate::from_bps));
+        let route = RouteConfig::default().rate(rate.map(scps_wire::Bitrate::from_bps));
         let side = SideConfig::default().route(route);
         let config = GatewayConfig::transparent(side.clone(), side, SetUp::ConnectFirst);
         let clock = Clock::new();
@@ -396,8 +450,8 @@ mod tests {
         let syn = scps_wire::tcp::Tcp {
             src_port: 4000,
             dst_port: 80,
-            seq: scps_types::SeqNum(1),
-            ack: scps_types::SeqNum(0),
+            seq: scps_wire::SeqNum(1),
+            ack: scps_wire::SeqNum(0),
             flags: scps_wire::tcp::Flags::SYN,
             window: 9000,
             urgent: 0,

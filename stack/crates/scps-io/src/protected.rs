@@ -8,7 +8,7 @@ use crate::sequence::{SequenceRecord, Supply};
 use crate::IoError;
 use scps_sp::{Ends, KeyName, Outgoing, Services, Sp, Upper};
 use scps_tp::{Carrier, SegmentBatch, Transmit, Trust};
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::io;
 
 /// A device whose packets are sealed by SP.
@@ -152,7 +152,8 @@ impl<D: Device> Device for ProtectedDevice<D> {
         self.look();
         let (sp, opening, at) = (&mut self.sp, &mut self.opening, (self.now, self.ends.back()));
         self.inner.receive(&mut |octets, batch, _, from| {
-            opening.open(sp, at, octets, batch, &mut |octets, batch| take(octets, batch, Trust::Check, from));
+            // What verifies is as it was sealed.
+            opening.open(sp, at, octets, batch, &mut |octets, batch| take(octets, batch, Trust::Verified, from));
         })
     }
 

@@ -5,7 +5,7 @@ use crate::ring::Woken;
 use crate::sys;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::io::Errno;
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "the kernel reads and writes memory that requests name; what keeps it alive is here")]
 
 use io_uring::{opcode, squeue, types, IoUring};
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 

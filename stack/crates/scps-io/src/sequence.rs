@@ -285,7 +285,7 @@ impl Supply {
 mod tests {
     use super::*;
     use scps_sp::{AeadKey, Association, Outgoing, Policy, Services, SpConfig, Suite, Upper};
-    use scps_types::{Duration, Instant};
+    use scps_wire::{Duration, Instant};
     use std::os::unix::fs::symlink;
 
     fn name(key_id: u16) -> KeyName {

@@ -5,15 +5,18 @@ use crate::device::Device;
 use crate::expiry::Expiry;
 use crate::reactor::{Driven, Interest, Reactor};
 use crate::sequence::{SequenceRecord, Supply};
+use crate::states::StateLog;
+use crate::sys::entropy_seed;
 use crate::IoError;
-use scps_net::Protection;
 use scps_sp::{KeyName, Notice};
+use scps_tp::net::Protection;
 use scps_tp::{
     Config, ConnectError, ConnectionId, Endpoint, EndpointConfig, Event, ListenError, ListenerId, RecvError,
     RouteConfig, RouteId, SendError, TraceRecord,
 };
-use scps_types::{Duration, Instant, Seed};
-use std::net::SocketAddr;
+use scps_wire::{Duration, Instant, Seed};
+use std::fs::File;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A host's transport in operation. Calls never block but [`Stack::run_once`].
@@ -31,6 +34,7 @@ pub struct Stack {
     /// Where the sequence numbers of SP come from.
     supply: Supply,
     expiry: Expiry,
+    states: Option<StateLog>,
     /// How long it stays after it has reset every connection.
     patience: Duration,
 }
@@ -57,7 +61,20 @@ impl Stack {
         let driven = Driven::new(device, &mut reactor);
         let (supply, expiry) = (Supply::default(), Expiry::default());
         let (shown, damaged, patience) = (0, 0, Duration::ZERO);
-        Ok(Stack { endpoint, reactor, driven, clock, now, shown, damaged, supply, expiry, patience })
+        Ok(Stack { endpoint, reactor, driven, clock, now, shown, damaged, supply, expiry, states: None, patience })
+    }
+
+    /// A host with one address and no rate, whose numbers nobody can guess.
+    ///
+    /// The program `examples/udp_transfer.rs`:
+    ///
+    /// ```
+    #[doc = include_str!("../examples/udp_transfer.rs")]
+    /// ```
+    pub fn host(device: impl Device + 'static, own: impl Into<IpAddr>) -> Result<Self, IoError> {
+        let config = EndpointConfig::default().addresses(vec![own.into()]);
+        let seed = entropy_seed().map_err(IoError::system("entropy"))?;
+        Stack::new(Box::new(device), config, RouteConfig::default().rate(None), seed)
     }
 
     /// Puts SP beneath all connections, of which there are none yet. `record` is of the keys that packets leave under; `ends` says
@@ -214,9 +231,19 @@ impl Stack {
         self.endpoint.poll_event()
     }
 
+    /// Writes a row of [`STATE_OCTETS`](crate::STATE_OCTETS) whenever windows or round trip of a connection with [`Config::trace`] have
+    /// changed, behind the whole rows of the file. `is_shared`: somebody takes the trace, too.
+    pub fn keep_states(&mut self, file: File, is_shared: bool) -> std::io::Result<()> {
+        self.states = Some(StateLog::new(file, u64::MAX, self.origin_unix_ns(), is_shared)?);
+        Ok(())
+    }
+
     /// The next trace record.
     pub fn poll_trace(&mut self) -> Option<TraceRecord> {
-        self.endpoint.poll_trace()
+        match &mut self.states {
+            Some(states) => states.poll_trace(),
+            None => self.endpoint.poll_trace(),
+        }
     }
 
     /// Does what is due, sleeping until something is or until `deadline`. Returns without sleeping if there are new
@@ -250,7 +277,7 @@ impl Stack {
         }
         self.transmit()?;
         self.shown = self.endpoint.events_made();
-        Ok(())
+        self.states.as_mut().map_or(Ok(()), |states| states.drain(&mut self.endpoint))
     }
 
     /// A turn for somebody who looks at his connection, not at events: only openings are kept, for listeners.

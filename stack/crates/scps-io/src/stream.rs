@@ -6,7 +6,7 @@
 use crate::stack::Stack;
 use crate::IoError;
 use scps_tp::{Config, ConnectionId, Event, ListenError, ListenerId, RecvError, State};
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;

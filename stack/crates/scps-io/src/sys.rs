@@ -5,7 +5,7 @@
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::sockopt;
-use scps_types::{Duration, Seed};
+use scps_wire::{Duration, Seed};
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -260,6 +260,7 @@ const CONTROL_HEADER_LEN: usize = size_of::<libc::cmsghdr>();
 
 impl Control {
     const EMPTY: Control = Control([0; CONTROL_LEN]);
+    const NONE: (Control, usize) = (Control::EMPTY, 0);
 
     /// One message of 16 bits; its octets, and those of the room it takes.
     fn of_u16(kind: libc::c_int, value: u16) -> (Control, usize) {
@@ -291,46 +292,77 @@ impl Control {
     }
 }
 
-/// A message header for a system call; its pointers are the caller's to keep alive.
-fn message_header(
-    address: &mut libc::sockaddr_in,
-    piece: &mut libc::iovec,
-    control: Option<(&mut Control, usize)>,
-) -> libc::mmsghdr {
-    // SAFETY: msghdr is plain old data; all-zero is a valid value.
-    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
-    header.msg_name = std::ptr::from_mut(address).cast();
-    header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    header.msg_iov = piece;
-    header.msg_iovlen = 1;
-    if let Some((control, len)) = control {
-        header.msg_control = std::ptr::from_mut(control).cast();
-        header.msg_controllen = len as _;
+/// What a system call is told of each message. The room is kept from one call to the next.
+#[derive(Default)]
+pub(crate) struct Headers {
+    addresses: Vec<libc::sockaddr_in>,
+    vectors: Vec<libc::iovec>,
+    controls: Vec<(Control, usize)>,
+    headers: Vec<libc::mmsghdr>,
+}
+
+// SAFETY: its pointers are to what it owns and to octets of the call that set them, and are set again before the next call.
+unsafe impl Send for Headers {}
+
+impl std::fmt::Debug for Headers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Headers(of {} messages)", self.headers.len())
     }
-    libc::mmsghdr { msg_hdr: header, msg_len: 0 }
+}
+
+impl Headers {
+    fn clear(&mut self) {
+        self.addresses.clear();
+        self.vectors.clear();
+        self.controls.clear();
+    }
+
+    /// One more message, and how many octets of its control messages there are.
+    fn push(&mut self, address: SocketAddrV4, piece: libc::iovec, control: (Control, usize)) {
+        self.addresses.push(socket_address(address));
+        self.vectors.push(piece);
+        self.controls.push(control);
+    }
+
+    /// The headers of all messages. They point to what was pushed, which stays where it is until the next call to `self`.
+    fn all(&mut self) -> &mut [libc::mmsghdr] {
+        self.headers.clear();
+        for ((address, piece), (control, len)) in
+            self.addresses.iter_mut().zip(&mut self.vectors).zip(&mut self.controls)
+        {
+            // SAFETY: msghdr is plain old data; all-zero is a valid value.
+            let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+            header.msg_name = std::ptr::from_mut(address).cast();
+            header.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+            header.msg_iov = piece;
+            header.msg_iovlen = 1;
+            if *len > 0 {
+                header.msg_control = std::ptr::from_mut(control).cast();
+                header.msg_controllen = *len as _;
+            }
+            self.headers.push(libc::mmsghdr { msg_hdr: header, msg_len: 0 });
+        }
+        &mut self.headers
+    }
 }
 
 /// Sends messages; returns how many left before the socket was full.
-pub(crate) fn send_batch(fd: BorrowedFd<'_>, octets: &[u8], messages: &[Outgoing]) -> io::Result<usize> {
-    let n = messages.len();
-    let mut addresses: Vec<libc::sockaddr_in> = messages.iter().map(|m| socket_address(m.to)).collect();
-    let mut vectors: Vec<libc::iovec> = messages
-        .iter()
-        .map(|m| {
-            let piece = &octets[m.start..m.start + m.len];
-            libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }
-        })
-        .collect();
-    let mut controls: Vec<(Control, usize)> =
-        messages.iter().map(|m| Control::of_u16(UDP_SEGMENT, m.segment as u16)).collect();
-    let mut headers: Vec<libc::mmsghdr> = (addresses.iter_mut().zip(&mut vectors).zip(&mut controls).zip(messages))
-        .map(|(((address, vector), (control, len)), m)| {
-            message_header(address, vector, (m.count > 1).then_some((control, *len)))
-        })
-        .collect();
-    // SAFETY: every header points to live storage of this frame, which is not moved before the call ends; sendmmsg only reads
-    // the octets.
-    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT) };
+pub(crate) fn send_batch(
+    fd: BorrowedFd<'_>,
+    octets: &[u8],
+    messages: &[Outgoing],
+    headers: &mut Headers,
+) -> io::Result<usize> {
+    headers.clear();
+    for m in messages {
+        let piece = &octets[m.start..m.start + m.len];
+        let piece = libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() };
+        let is_row = m.count > 1;
+        headers.push(m.to, piece, if is_row { Control::of_u16(UDP_SEGMENT, m.segment as u16) } else { Control::NONE });
+    }
+    let (raw, n) = (fd.as_raw_fd(), messages.len() as libc::c_uint);
+    // SAFETY: every header points to what `headers` holds, or to the octets, which sendmmsg only reads.
+    let sent = unsafe { libc::sendmmsg(raw, headers.all().as_mut_ptr(), n, libc::MSG_DONTWAIT) };
     check(sent).map(|n| n as usize)
 }
 
@@ -355,6 +387,7 @@ pub fn path_mtu(to: SocketAddrV4) -> io::Result<u16> {
 /// Room for a batch of received datagrams.
 pub(crate) struct ReceiveBatch {
     octets: Vec<u8>,
+    headers: Headers,
     slot_len: usize,
     slots: usize,
 }
@@ -374,41 +407,32 @@ impl std::fmt::Debug for ReceiveBatch {
 
 impl ReceiveBatch {
     pub(crate) fn new(slots: usize, slot_len: usize) -> Self {
-        ReceiveBatch { octets: vec![0; slots * slot_len], slot_len, slots }
+        ReceiveBatch { octets: vec![0; slots * slot_len], headers: Headers::default(), slot_len, slots }
     }
 
     /// Receives what is there and hands each message to `take`; returns how many there were.
     pub(crate) fn receive(&mut self, fd: BorrowedFd<'_>, mut take: impl FnMut(Incoming<'_>)) -> io::Result<usize> {
-        let n = self.slots;
-        let mut addresses = vec![socket_address(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0)); n];
-        let mut controls = vec![Control::EMPTY; n];
-        let mut vectors: Vec<libc::iovec> = self
-            .octets
-            .chunks_exact_mut(self.slot_len)
-            .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() })
-            .collect();
-        let mut headers: Vec<libc::mmsghdr> = (addresses.iter_mut().zip(&mut vectors).zip(&mut controls))
-            .map(|((address, vector), control)| message_header(address, vector, Some((control, CONTROL_LEN))))
-            .collect();
-        let (raw, nothing) = (fd.as_raw_fd(), std::ptr::null_mut());
-        // SAFETY: every header points to live storage of this frame or of `self`; the null timeout means "none".
-        let got = unsafe { libc::recvmmsg(raw, headers.as_mut_ptr(), n as libc::c_uint, libc::MSG_DONTWAIT, nothing) };
+        self.headers.clear();
+        for slot in self.octets.chunks_exact_mut(self.slot_len) {
+            let piece = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+            let from = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0);
+            self.headers.push(from, piece, (Control::EMPTY, CONTROL_LEN));
+        }
+        let (raw, n, nothing) = (fd.as_raw_fd(), self.slots as libc::c_uint, std::ptr::null_mut());
+        let headers = self.headers.all().as_mut_ptr();
+        // SAFETY: every header points to what `self` holds; the null timeout means "none".
+        let got = unsafe { libc::recvmmsg(raw, headers, n, libc::MSG_DONTWAIT, nothing) };
         let got = match check(got) {
             Ok(n) => n as usize,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(0),
             Err(e) => return Err(e),
         };
-        // What the kernel wrote behind the headers is read through them no more.
-        let told: Vec<(usize, usize)> =
-            headers[..got].iter().map(|h| (h.msg_len as usize, h.msg_hdr.msg_controllen)).collect();
-        for (((len, control_len), address), (control, slot)) in
-            told.into_iter().zip(&addresses).zip(controls.iter().zip(self.octets.chunks_exact(self.slot_len)))
-        {
-            let segment = control.find_u16(UDP_GRO, control_len).map_or(len, usize::from);
-            let from = SocketAddrV4::new(
-                Ipv4Addr::from(address.sin_addr.s_addr.to_ne_bytes()),
-                u16::from_be(address.sin_port),
-            );
+        let Headers { headers, addresses, controls, .. } = &self.headers;
+        for (i, slot) in self.octets.chunks_exact(self.slot_len).take(got).enumerate() {
+            let (len, filled) = (headers[i].msg_len as usize, headers[i].msg_hdr.msg_controllen);
+            let segment = controls[i].0.find_u16(UDP_GRO, filled).map_or(len, usize::from);
+            let libc::sockaddr_in { sin_addr, sin_port, .. } = addresses[i];
+            let from = SocketAddrV4::new(Ipv4Addr::from(sin_addr.s_addr.to_ne_bytes()), u16::from_be(sin_port));
             take(Incoming { octets: &slot[..len.min(slot.len())], segment: segment.max(1), from });
         }
         Ok(got)
@@ -477,7 +501,10 @@ mod tests {
     fn a_batch_comes_as_it_left_with_its_sender() {
         let ((from, sender), (to, receiver)) = (socket(), socket());
         let message = |start, len| Outgoing { start, len, segment: len, count: 1, to: receiver };
-        assert_eq!(send_batch(from.as_fd(), b"onethree", &[message(0, 3), message(3, 5)]).unwrap(), 2);
+        assert_eq!(
+            send_batch(from.as_fd(), b"onethree", &[message(0, 3), message(3, 5)], &mut Headers::default()).unwrap(),
+            2
+        );
         let mut batch = ReceiveBatch::new(4, 100);
         let expected = [(b"one".to_vec(), 3, sender), (b"three".to_vec(), 5, sender)];
         assert_eq!(received(&mut batch, to.as_fd()), expected);
@@ -493,7 +520,7 @@ mod tests {
         }
         let batch = Outgoing { start: 0, len: 2500, segment: 1000, count: 3, to: receiver };
         let octets: Vec<u8> = (0..2500u32).map(|i| i as u8).collect();
-        assert_eq!(send_batch(from.as_fd(), &octets, &[batch]).unwrap(), 1);
+        assert_eq!(send_batch(from.as_fd(), &octets, &[batch], &mut Headers::default()).unwrap(), 1);
         let mut datagrams = Vec::new();
         let mut batch = ReceiveBatch::new(8, 65_536);
         while datagrams.iter().map(Vec::len).sum::<usize>() < 2500 {

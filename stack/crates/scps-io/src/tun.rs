@@ -9,7 +9,7 @@ use crate::ring::{Ring, Woken};
 use crate::sys::{self, VNET_HEADER_LEN};
 use crate::IoError;
 use scps_tp::{Carrier, Offload, SegmentBatch, Transmit, Trust};
-use scps_types::Duration;
+use scps_wire::Duration;
 use scps_wire::{ipv4, tcp};
 use std::cell::OnceCell;
 use std::io::{self, IoSlice};
@@ -239,7 +239,7 @@ impl Device for TunDevice {
             let is_vouched = self.offload && self.inbox[0] & 3 != 0;
             octets += n;
             self.stats.received += 1;
-            let trust = if is_vouched { Trust::Verified } else { Trust::Check };
+            let trust = if is_vouched { Trust::Unsummed } else { Trust::Check };
             let batch =
                 joined_segment(&self.inbox[..skip]).map_or(SegmentBatch::Packets(n - skip), SegmentBatch::Joined);
             take(&self.inbox[skip..n], batch, trust, None);
@@ -296,9 +296,9 @@ mod tests {
     use crate::foreign;
     use crate::reactor::{Interest, Reactor};
     use scps_tp::{Config, Endpoint, EndpointConfig, RouteConfig};
-    use scps_types::{Duration, Instant, Seed};
     use scps_wire::ipv4::Ipv4;
     use scps_wire::tcp::{Tcp, Verify};
+    use scps_wire::{Duration, Instant, Seed};
     use std::os::unix::net::UnixDatagram;
 
     const DST: Ipv4Addr = Ipv4Addr::new(10, 2, 0, 1);
@@ -345,9 +345,9 @@ mod tests {
                     let octets = std::mem::take(&mut out);
                     let (batch, trust) = match packet.offload {
                         Some(offload) if offload.segments(packet.len) > 1 => {
-                            (SegmentBatch::Joined(offload.segment.into()), Trust::Verified)
+                            (SegmentBatch::Joined(offload.segment.into()), Trust::Unsummed)
                         }
-                        Some(_) => (SegmentBatch::Packets(packet.len), Trust::Verified),
+                        Some(_) => (SegmentBatch::Packets(packet.len), Trust::Unsummed),
                         None => (SegmentBatch::Packets(packet.len), Trust::Check),
                     };
                     for one in octets.chunks(packet.len / packet.packets) {

@@ -4,11 +4,11 @@
 
 use scps_io::{Stack, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{AckBehaviour, Config, EndpointConfig, Event, RouteConfig};
-use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Seed, SeqNum};
 use std::net::{Ipv4Addr, UdpSocket};
 
 const US: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 8, 0, 2), 5001);

@@ -4,8 +4,8 @@
 
 use scps_io::{CaptureKind, FaultConfig, Faults, Observed, PcapWriter, Stack, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, EndpointConfig, Event, RouteConfig};
-use scps_types::{Duration, Instant, Seed};
 use scps_wire::pcap::{LinkType, Reader};
+use scps_wire::{Duration, Instant, Seed};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 const SENDER: Ipv4Addr = Ipv4Addr::new(10, 8, 0, 1);

@@ -5,7 +5,7 @@
 use scps_gateway::{Gateway, GatewayConfig, PerSide, SetUp, Side, SideConfig};
 use scps_io::{Clock, Device, GatewayLoop, TunDevice, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::RouteConfig;
-use scps_types::Seed;
+use scps_wire::Seed;
 use std::error::Error;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::unix::net::UnixDatagram;

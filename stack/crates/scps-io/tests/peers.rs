@@ -4,10 +4,10 @@
 
 use scps_io::{SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{AckBehaviour, Config, ConnectionId, EndpointConfig, Event, RouteConfig, State};
-use scps_types::{Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Seed, SeqNum};
 use std::cell::RefCell;
 use std::io::Write;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -279,7 +279,7 @@ fn flush_returns_when_everything_was_acknowledged() {
         peer.listen(US, Config::default()).unwrap();
         ready.send(()).unwrap();
         while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
-            let soon = peer.now() + scps_types::Duration::from_millis(5);
+            let soon = peer.now() + scps_wire::Duration::from_millis(5);
             peer.run_once(Some(soon)).unwrap();
         }
     });

@@ -3,7 +3,7 @@
 
 use scps_io::{Listener, SharedStack, Stack, Stream, UdpAddressing, UdpConfig, UdpDevice};
 use scps_tp::{Config, EndpointConfig, RouteConfig};
-use scps_types::{Duration, Seed};
+use scps_wire::{Duration, Seed};
 use std::cell::RefCell;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4};

@@ -6,7 +6,7 @@ use scps_np::{
     set_hop_count, Address, Addresses, BasicQos, Datagram, Dialect, Header, PrecedenceQueues, QueueConfig, Router,
     RouterConfig, RouterLink, SpRule, Tables, DATAGRAM_MAX,
 };
-use scps_types::{Instant, Precedence, Seed};
+use scps_wire::{Instant, Precedence, Seed};
 use std::hint::black_box;
 
 fn packets(c: &mut Criterion) {

@@ -3,82 +3,44 @@
 use crate::header::BadDatagram;
 use crate::scmp::Message;
 
-/// What is counted of datagrams.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Counter {
-    /// `npOutRequests`: datagrams made here.
-    OutRequests,
-    /// `npOutDiscards`: discarded by a queue, a size or a link.
-    OutDiscards,
-    /// `npOutNoRoutes`: no next hop.
-    OutNoRoutes,
-    /// `npInReceives`: frames that came.
-    InReceives,
-    /// `npInBadLength`
-    InBadLength,
-    /// `npInBadVersion`
-    InBadVersion,
-    /// `npInBadAddress`: contradictory, unknown, or a source that is no end system.
-    InBadAddress,
-    /// `npInBadChecksum`
-    InBadChecksum,
-    /// `npInAddrErrors`: not for this node, which does not forward.
-    InAddrErrors,
-    /// `npInUnknownProtos`: for this node, and of an upper protocol that nobody assigned.
-    InUnknownProtos,
-    /// `npInDiscards`: a reserved bit, or a flooded datagram again.
-    InDiscards,
-    /// `npInDelivers`: for this node.
-    InDelivers,
-    /// `npForwDatagrams`: copies that went on.
-    ForwDatagrams,
-    /// `npHopDiscard`: no hop left.
-    HopDiscard,
-    /// `npSpDiscards`: a link carries nothing without SP, or nothing with it. This project's own.
-    SpDiscards,
+scps_wire::named! {
+    /// What is counted of datagrams.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum Counter {
+        /// `npOutRequests`: datagrams made here.
+        OutRequests = "npOutRequests",
+        /// `npOutDiscards`: discarded by a queue, a size or a link.
+        OutDiscards = "npOutDiscards",
+        /// `npOutNoRoutes`: no next hop.
+        OutNoRoutes = "npOutNoRoutes",
+        /// `npInReceives`: frames that came.
+        InReceives = "npInReceives",
+        /// `npInBadLength`
+        InBadLength = "npInBadLength",
+        /// `npInBadVersion`
+        InBadVersion = "npInBadVersion",
+        /// `npInBadAddress`: contradictory, unknown, or a source that is no end system.
+        InBadAddress = "npInBadAddress",
+        /// `npInBadChecksum`
+        InBadChecksum = "npInBadChecksum",
+        /// `npInAddrErrors`: not for this node, which does not forward.
+        InAddrErrors = "npInAddrErrors",
+        /// `npInUnknownProtos`: for this node, and of an upper protocol that nobody assigned.
+        InUnknownProtos = "npInUnknownProtos",
+        /// `npInDiscards`: a reserved bit, or a flooded datagram again.
+        InDiscards = "npInDiscards",
+        /// `npInDelivers`: for this node.
+        InDelivers = "npInDelivers",
+        /// `npForwDatagrams`: copies that went on.
+        ForwDatagrams = "npForwDatagrams",
+        /// `npHopDiscard`: no hop left.
+        HopDiscard = "npHopDiscard",
+        /// `npSpDiscards`: a link carries nothing without SP, or nothing with it. This project's own.
+        SpDiscards = "npSpDiscards",
+    }
 }
 
 impl Counter {
-    /// Every counter, in order.
-    pub const ALL: [Counter; 15] = [
-        Counter::OutRequests,
-        Counter::OutDiscards,
-        Counter::OutNoRoutes,
-        Counter::InReceives,
-        Counter::InBadLength,
-        Counter::InBadVersion,
-        Counter::InBadAddress,
-        Counter::InBadChecksum,
-        Counter::InAddrErrors,
-        Counter::InUnknownProtos,
-        Counter::InDiscards,
-        Counter::InDelivers,
-        Counter::ForwDatagrams,
-        Counter::HopDiscard,
-        Counter::SpDiscards,
-    ];
-
-    /// Its name in the MIB.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Counter::OutRequests => "npOutRequests",
-            Counter::OutDiscards => "npOutDiscards",
-            Counter::OutNoRoutes => "npOutNoRoutes",
-            Counter::InReceives => "npInReceives",
-            Counter::InBadLength => "npInBadLength",
-            Counter::InBadVersion => "npInBadVersion",
-            Counter::InBadAddress => "npInBadAddress",
-            Counter::InBadChecksum => "npInBadChecksum",
-            Counter::InAddrErrors => "npInAddrErrors",
-            Counter::InUnknownProtos => "npInUnknownProtos",
-            Counter::InDiscards => "npInDiscards",
-            Counter::InDelivers => "npInDelivers",
-            Counter::ForwDatagrams => "npForwDatagrams",
-            Counter::HopDiscard => "npHopDiscard",
-            Counter::SpDiscards => "npSpDiscards",
-        }
-    }
-
     pub(crate) const fn of_bad(bad: BadDatagram) -> Self {
         match bad {
             BadDatagram::Length => Counter::InBadLength,
@@ -90,62 +52,34 @@ impl Counter {
     }
 }
 
-/// What is counted of control messages, in and out alike.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum ScmpCounter {
-    /// All.
-    Msgs,
-    /// Those that could not be read, or not be sent.
-    Errors,
-    /// Type 3.
-    DestUnreachs,
-    /// Type 11.
-    TimeExcds,
-    /// Type 12.
-    ParmProbs,
-    /// Type 4.
-    SrcQuenchs,
-    /// Type 19.
-    CorrExps,
-    /// Type 5.
-    Redirects,
-    /// Type 8.
-    Echos,
-    /// Type 0.
-    EchoReps,
+scps_wire::named! {
+    /// What is counted of control messages, in and out alike.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    pub enum ScmpCounter {
+        /// All.
+        Msgs = "Msgs",
+        /// Those that could not be read, or not be sent.
+        Errors = "Errors",
+        /// Type 3.
+        DestUnreachs = "DestUnreachs",
+        /// Type 11.
+        TimeExcds = "TimeExcds",
+        /// Type 12.
+        ParmProbs = "ParmProbs",
+        /// Type 4.
+        SrcQuenchs = "SrcQuenchs",
+        /// Type 19.
+        CorrExps = "CorrExps",
+        /// Type 5.
+        Redirects = "Redirects",
+        /// Type 8.
+        Echos = "Echos",
+        /// Type 0.
+        EchoReps = "EchoReps",
+    }
 }
 
 impl ScmpCounter {
-    /// Every counter, in order.
-    pub const ALL: [ScmpCounter; 10] = [
-        ScmpCounter::Msgs,
-        ScmpCounter::Errors,
-        ScmpCounter::DestUnreachs,
-        ScmpCounter::TimeExcds,
-        ScmpCounter::ParmProbs,
-        ScmpCounter::SrcQuenchs,
-        ScmpCounter::CorrExps,
-        ScmpCounter::Redirects,
-        ScmpCounter::Echos,
-        ScmpCounter::EchoReps,
-    ];
-
-    /// Its name in the MIB, behind `scmpIn` or `scmpOut`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            ScmpCounter::Msgs => "Msgs",
-            ScmpCounter::Errors => "Errors",
-            ScmpCounter::DestUnreachs => "DestUnreachs",
-            ScmpCounter::TimeExcds => "TimeExcds",
-            ScmpCounter::ParmProbs => "ParmProbs",
-            ScmpCounter::SrcQuenchs => "SrcQuenchs",
-            ScmpCounter::CorrExps => "CorrExps",
-            ScmpCounter::Redirects => "Redirects",
-            ScmpCounter::Echos => "Echos",
-            ScmpCounter::EchoReps => "EchoReps",
-        }
-    }
-
     const fn of(message: &Message<'_>) -> Self {
         match message {
             Message::EchoReply(_) => ScmpCounter::EchoReps,

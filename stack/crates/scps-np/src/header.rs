@@ -2,8 +2,8 @@
 
 use crate::address::{Address, Addresses};
 use crate::profile::{Dialect, FirstOctet};
-use scps_types::Precedence;
 use scps_wire::checksum::Checksum;
+use scps_wire::Precedence;
 
 /// Octets of the longest datagram, header included: the length field has 13 bits.
 pub const DATAGRAM_MAX: usize = 8191;

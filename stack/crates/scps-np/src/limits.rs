@@ -2,7 +2,7 @@
 //! what is not remembered is not sent to.
 
 use crate::address::Address;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::BTreeMap;
 
 /// Sources remembered per table, as the reference does.

@@ -1,6 +1,6 @@
 //! The precedence queues of a link (scps-np §5): sixteen first-in-first-out queues, served in strict order.
 
-use scps_types::Precedence;
+use scps_wire::Precedence;
 use std::collections::VecDeque;
 
 /// Which packets go when a queue is too long.

@@ -9,7 +9,7 @@ use crate::profile::Dialect;
 use crate::queue::{PrecedenceQueues, QueueConfig};
 use crate::scmp::{quote_of, reportable_source, Message, Restored, Unreachable};
 use crate::tables::Tables;
-use scps_types::{Duration, Instant, Precedence, Seed};
+use scps_wire::{Duration, Instant, Precedence, Seed};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 

@@ -14,27 +14,27 @@ const HEADER_LEN: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Unreachable {
     /// Code 0.
-    Net,
+    Net = 0,
     /// Code 1.
-    Host,
+    Host = 1,
     /// Code 2.
-    Protocol,
+    Protocol = 2,
     /// Code 3.
-    Port,
+    Port = 3,
     /// Code 7.
-    UnknownHost,
+    UnknownHost = 7,
     /// Code 11.
-    NetForQos,
+    NetForQos = 11,
     /// Code 12.
-    HostForQos,
+    HostForQos = 12,
     /// Code 13: filtered by its administration.
-    Filtered,
+    Filtered = 13,
     /// Code 14.
-    PrecedenceViolation,
+    PrecedenceViolation = 14,
     /// Code 15.
-    PrecedenceTooLow,
+    PrecedenceTooLow = 15,
     /// Code 16.
-    LinkOutage,
+    LinkOutage = 16,
 }
 
 impl Unreachable {
@@ -55,19 +55,7 @@ impl Unreachable {
 
     /// The code on the wire.
     pub const fn code(self) -> u8 {
-        match self {
-            Unreachable::Net => 0,
-            Unreachable::Host => 1,
-            Unreachable::Protocol => 2,
-            Unreachable::Port => 3,
-            Unreachable::UnknownHost => 7,
-            Unreachable::NetForQos => 11,
-            Unreachable::HostForQos => 12,
-            Unreachable::Filtered => 13,
-            Unreachable::PrecedenceViolation => 14,
-            Unreachable::PrecedenceTooLow => 15,
-            Unreachable::LinkOutage => 16,
-        }
+        self as u8
     }
 
     fn from_code(code: u8) -> Option<Self> {

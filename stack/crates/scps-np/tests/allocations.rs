@@ -6,7 +6,7 @@ use scps_np::{
     Address, Addresses, BasicQos, Dialect, Header, QueueConfig, Router, RouterConfig, RouterLink, SpRule, Tables,
     DATAGRAM_MAX,
 };
-use scps_types::{Instant, Precedence, Seed};
+use scps_wire::{Instant, Precedence, Seed};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 

@@ -1,7 +1,7 @@
 //! docs/conformance/scps-np.md names only files and tests that exist, and every item of the checklist.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-#[path = "../../scps-net/testing/conformance_table.rs"]
+#[path = "../../scps-tp/testing/conformance_table.rs"]
 mod conformance_table;
 
 #[test]

@@ -7,7 +7,7 @@ use common::{basic, emit, hex, CCSDS, RI};
 use scps_np::{
     set_hop_count, Address, Addresses, BadDatagram, BasicQos, Datagram, Dialect, ExpandedQos, Header, Timestamp,
 };
-use scps_types::Precedence;
+use scps_wire::Precedence;
 
 const DATA: &[u8] = &[0xde, 0xad, 0xbe, 0xef];
 const ZEROS: &[u8] = &[0; 10];

@@ -9,7 +9,7 @@ use scps_np::{
     set_hop_count, Address, Addresses, BadDatagram, BasicQos, Datagram, Dialect, ExpandedQos, Header, Timestamp,
     TooBig, DATAGRAM_MAX, HEADER_MAX,
 };
-use scps_types::Precedence;
+use scps_wire::Precedence;
 
 #[test]
 fn the_longest_datagram_has_8191_octets() {

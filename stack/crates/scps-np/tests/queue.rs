@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use scps_np::{DiscardRule, PrecedenceQueues, QueueConfig};
-use scps_types::Precedence;
+use scps_wire::Precedence;
 
 fn level(n: u8) -> Precedence {
     Precedence::new(n).unwrap()

@@ -10,7 +10,7 @@ use scps_np::{
     tpid, Address, Addresses, BasicQos, Counter, Datagram, Dialect, Header, LinkEvent, NpProfile, QueueConfig, Router,
     RouterConfig, RouterLink, Routing, ScmpCounter, SpRule, TableKind, Tables,
 };
-use scps_types::{Instant, Precedence, Seed};
+use scps_wire::{Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
 const A: u16 = 0x7290;

@@ -7,7 +7,7 @@ use common::{basic, emit, hex, CCSDS, RI};
 use proptest::prelude::*;
 use scps_np::scmp::{quote_of, reportable_source, BadMessage, Echo, Message, Restored, Unreachable, QUOTE_MAX};
 use scps_np::{tpid, Address, Addresses, BasicQos, Datagram, Header};
-use scps_types::Precedence;
+use scps_wire::Precedence;
 
 /// The datagram that the examples quote.
 const QUOTED: &str = "80 1e 6a 64 72 94 72 92 20 09 04 d2 16 2e 00 00 00 01 00 00 00 02 50 10 10 00 00 00 00 00";

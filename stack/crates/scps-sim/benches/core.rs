@@ -9,7 +9,7 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use scps_tp::{Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 
 const BYTES: usize = 10_000_000;
 

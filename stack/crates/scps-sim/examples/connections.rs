@@ -9,7 +9,7 @@
 
 use scps_sim::{LinkConfig, Network, ENDS};
 use scps_tp::{Config, ConnectionId, RouteConfig};
-use scps_types::{Bitrate, Duration, Seed};
+use scps_wire::{Bitrate, Duration, Seed};
 
 const CONNECTIONS: u16 = 1000;
 /// Below the default of half-open connections that a host keeps.

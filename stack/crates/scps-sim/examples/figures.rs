@@ -4,7 +4,7 @@
 use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Transfer};
 use scps_tp::{Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
-use scps_types::{Bitrate, Duration};
+use scps_wire::{Bitrate, Duration};
 
 fn transfer(config: Config, ber: f64, seed: u64, loss: LossMeaning) -> Transfer {
     let route = RouteConfig::default().loss(loss);

@@ -3,11 +3,11 @@
 //! Run with `cargo run --release -p scps-sim --example packet_hash [TRANSFERS]`.
 #![allow(clippy::disallowed_methods, clippy::expect_used, reason = "a measurement stops where it cannot be taken")]
 
-use scps_net::{NetworkConfig, NpConfig};
 use scps_np::Tables;
 use scps_sim::{Impairment, LinkConfig, Network, Transfer, ENDS};
+use scps_tp::net::{NetworkConfig, NpConfig};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
-use scps_types::{Bitrate, Duration, Instant, Precedence, Rng, Seed, SeqNum};
+use scps_wire::{Bitrate, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 
 /// One of two, at even odds.
 fn flip(rng: &mut Rng) -> bool {

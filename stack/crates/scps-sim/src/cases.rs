@@ -1,6 +1,6 @@
 //! Cases that are drawn at random, each of which can be run again alone.
 
-use scps_types::{Rng, Seed};
+use scps_wire::{Rng, Seed};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 /// A number from the environment.

@@ -3,7 +3,7 @@
 use crate::node::Node;
 use scps_gateway::{Fate, Gateway, Report, Side};
 use scps_tp::Trust;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::collections::VecDeque;
 
 /// A gateway whose port 0 is the side that it was given, and port 1 the other.

@@ -2,10 +2,10 @@
 
 use crate::node::Node;
 use crate::program::{Program, CHUNK};
-use scps_net::{NetworkConfig, Protection};
 use scps_sp::{KeyName, BLOCK};
+use scps_tp::net::{NetworkConfig, Protection};
 use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
-use scps_types::{Instant, Seed};
+use scps_wire::{Instant, Seed};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 

@@ -3,11 +3,11 @@
 
 use scps_gateway::{Bypass, Gateway, GatewayConfig, Limits, SetUp, Side, SideConfig};
 use scps_tp::{Config, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 

@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use scps_channel::{ErrorModel, ErrorSource};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Rng, Seed};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What a link does to packets.

@@ -5,9 +5,9 @@ use crate::host::Host;
 use crate::link::{Link, LinkConfig};
 use crate::node::{AnyNode, At, Node, Place};
 use scps_gateway::{ConfigError, Gateway, GatewayConfig, Side};
-use scps_net::NetworkConfig;
+use scps_tp::net::NetworkConfig;
 use scps_tp::RouteConfig;
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 use std::net::Ipv4Addr;
 use std::ops::{Index, IndexMut};
 

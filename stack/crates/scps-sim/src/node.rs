@@ -1,6 +1,6 @@
 //! What hosts, routers, gateways and links have in common.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::any::Any;
 use std::fmt::Debug;
 use std::marker::PhantomData;

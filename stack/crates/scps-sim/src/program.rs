@@ -1,7 +1,7 @@
 //! What a program does with its connection.
 
 use scps_tp::{CloseReason, ConnectionId, Endpoint, RecvError};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Octets read at a time.
 pub(crate) const CHUNK: usize = 16_384;

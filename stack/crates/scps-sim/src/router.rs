@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use scps_np::Router;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::collections::BTreeMap;
 
 /// A router whose port `i` is its link `i`. It keeps its frames until the link is free, so that a more urgent one that comes meanwhile

@@ -4,9 +4,9 @@ use crate::host::Host;
 use crate::link::{LinkConfig, LinkStats};
 use crate::network::{Network, ENDS, LINK, PORT};
 use crate::program::Program;
-use scps_net::NetworkConfig;
+use scps_tp::net::NetworkConfig;
 use scps_tp::{Config, RouteConfig, Stats};
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 
 /// A bulk transfer to simulate.
 #[derive(Clone, Debug)]
@@ -62,12 +62,18 @@ impl Transfer {
 
     /// The network of [`Network::over`], whose sender asks for the connection.
     pub fn begin(&self) -> Network {
+        self.begin_with(|_| {})
+    }
+
+    /// The same, with a sender that `prepare` has seen before it asks.
+    pub fn begin_with(&self, prepare: impl FnOnce(&mut Host)) -> Network {
         let seed = Seed::from_u64(self.seed);
         let mut network = Network::over(&self.networks, self.routes, self.links.clone(), seed);
         let mut data = vec![0; self.bytes];
         seed.stream("data").fill(&mut data);
         let remote = network[ENDS[1]].address;
         network[ENDS[1]].listen(PORT, self.receiver.clone());
+        prepare(&mut network[ENDS[0]]);
         network[ENDS[0]].connect(Instant::ZERO, (remote, PORT), self.sender.clone(), Program::sending(data));
         network
     }

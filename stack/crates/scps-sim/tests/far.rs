@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 use scps_gateway::{GatewayConfig, SetUp, SideConfig};
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{Config, Congestion, RouteConfig};
-use scps_types::{Bitrate, Duration, Seed};
+use scps_wire::{Bitrate, Duration, Seed};
 
 const OCTETS: usize = 300_000;
 

@@ -6,7 +6,7 @@
 use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig};
-use scps_types::{Bitrate, Duration};
+use scps_wire::{Bitrate, Duration};
 
 fn runs(config: &Config, ber: f64, loss: LossMeaning) -> Vec<Outcome> {
     let route = RouteConfig::default().loss(loss);

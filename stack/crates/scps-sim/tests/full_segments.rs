@@ -3,7 +3,7 @@
 
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{Cause, Config, RouteConfig};
-use scps_types::{Bitrate, Duration};
+use scps_wire::{Bitrate, Duration};
 
 /// Packets of the sender, counted from 0: SYN, then the handshake's last acknowledgement, then data.
 const FIRST_DATA: u64 = 2;

@@ -4,10 +4,10 @@
 
 use proptest::prelude::*;
 use scps_gateway::{Gateway, GatewayConfig, SetUp, SideConfig};
-use scps_net::NetworkConfig;
 use scps_sim::{Host, Impairment, LinkConfig, Network, ENDS, PORT};
+use scps_tp::net::NetworkConfig;
 use scps_tp::{Config, ConnectionId, Event, RouteConfig};
-use scps_types::{Duration, Instant, Rng, Seed};
+use scps_wire::{Duration, Instant, Rng, Seed};
 use std::collections::BTreeMap;
 
 /// How long a user waits before a connection counts as hanging: many times what repeating lost segments takes.
@@ -209,4 +209,24 @@ fn short_connections_are_answered_one_after_the_other_and_compressed_while_there
     // 255 begin at once, and the identifiers rest for longer than the others take.
     let tally = run(&Load { spacing: Duration::from_millis(1), ..load });
     assert_eq!(tally, Tally { answered: 600, told: 0, hanging: 0, compressed: 255 });
+}
+
+/// A draw that once hung: the server is killed while connections are under way.
+#[test]
+fn no_connection_hangs_if_the_server_forgets_it_while_segments_are_reordered() {
+    let impairment = Impairment {
+        loss: 0.033_840_687_724_308_115,
+        reorder: 0.175_857_748_556_664_17,
+        reorder_delay: Duration::from_millis(35),
+        ..Impairment::default()
+    };
+    let load = Load {
+        connections: 400,
+        spacing: Duration::from_millis(1),
+        impairment,
+        has_gateways: false,
+        kills: vec![(1, 201)],
+        seed: 305_031_629,
+    };
+    assert_eq!(run(&load).hanging, 0);
 }

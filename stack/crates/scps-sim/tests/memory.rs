@@ -6,12 +6,12 @@
 use scps_gateway::{Gateway, GatewayConfig, SetUp, Side, SideConfig};
 use scps_sim::cases;
 use scps_tp::{Config, Congestion, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::protocol::TCP;
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Duration, Instant, Rng, Seed, SeqNum};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::net::Ipv4Addr;

@@ -2,12 +2,12 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use proptest::prelude::*;
-use scps_net::{NetworkConfig, NpConfig};
 use scps_np::scmp::{Message, Restored, Unreachable};
 use scps_np::{tpid, Address, Addresses, BasicQos, Datagram, Dialect, Header, NpProfile, Tables, DATAGRAM_MAX};
 use scps_sim::{Impairment, LinkConfig, Network, Node, Transfer, ENDS, LINK, PORT};
+use scps_tp::net::{NetworkConfig, NpConfig};
 use scps_tp::{Config, Congestion, DropReason, RouteConfig, Snapshot, State, VegasConfig, VegasDecrease};
-use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
 const NP: [u16; 2] = [0x7290, 0x7292];

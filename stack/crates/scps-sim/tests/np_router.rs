@@ -1,13 +1,13 @@
 //! SCPS-TP over NP through a router: precedence under load, source quench end to end (scps-np §7, T12).
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-use scps_net::{NetworkConfig, NpConfig};
 use scps_np::{
     Address, Counter, Dialect, NpProfile, QueueConfig, Router, RouterConfig, RouterLink, ScmpCounter, SpRule, Tables,
 };
 use scps_sim::{At, Host, Impairment, Link, LinkConfig, Network, Program, RouterNode, PORT};
+use scps_tp::net::{NetworkConfig, NpConfig};
 use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant, Precedence, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Precedence, Seed};
 use std::net::Ipv4Addr;
 
 const ROUTER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 99), 0x7200);

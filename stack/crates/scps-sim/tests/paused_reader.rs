@@ -4,7 +4,7 @@
 use scps_gateway::{GatewayConfig, SetUp, SideConfig};
 use scps_sim::{LinkConfig, Outcome, Program, Transfer, ENDS};
 use scps_tp::{Config, Congestion, RouteConfig, Stats};
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 
 /// Sends half as much again as the buffers hold to a reader that begins after two hours; the sender's counters then, and the end.
 fn pause(config: &Config, gateways: Option<&GatewayConfig>) -> (Stats, Outcome) {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use scps_gateway::{End, GatewayConfig, SetUp, SideConfig};
 use scps_sim::{Impairment, LinkConfig, Network, Outcome, Program, Transfer, ENDS};
 use scps_tp::{AckBehaviour, Config, Congestion, LossMeaning, RouteConfig, VegasConfig};
-use scps_types::{Bitrate, Duration, Seed, SeqNum};
+use scps_wire::{Bitrate, Duration, Seed, SeqNum};
 
 fn impairment() -> impl Strategy<Value = Impairment> {
     (0.0..0.2f64, 0.0..0.1f64, 0.0..0.2f64, 1u64..40).prop_map(|(loss, duplicate, reorder, ms)| Impairment {

@@ -4,7 +4,7 @@
 use scps_channel::ErrorModel;
 use scps_sim::{Impairment, LinkConfig, Outcome, Transfer};
 use scps_tp::{Config, LossMeaning, RouteConfig};
-use scps_types::{Bitrate, Duration};
+use scps_wire::{Bitrate, Duration};
 
 /// 1,000,000 octets at 92,160 bit/s (ten bits per octet at 115,200 baud), independent bit errors.
 fn transfer(config: Config, loss: LossMeaning, ber: f64, ack_bps: u64, seed: u64) -> Outcome {

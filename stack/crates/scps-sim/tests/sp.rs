@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use proptest::prelude::*;
-use scps_net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_np::scmp::Message;
 use scps_np::{tpid, Address, Addresses, Datagram, Dialect, Header, Tables};
 use scps_sim::{Impairment, LinkConfig, Network, Node, Program, ENDS, PORT};
 use scps_sp::{AeadKey, Association, Dropped, Ends, Policy, Refused, Sp, SpConfig, Suite};
+use scps_tp::net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_tp::{CloseReason, Config, ConnectError, DropReason, Event, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Rng, Seed};
 use std::net::Ipv4Addr;
 
 const HOSTS: [Ipv4Addr; 2] = [Network::address(0), Network::address(1)];

@@ -2,15 +2,15 @@
 //! not see the packets can make of forged ones.
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test stops where its expectation fails")]
 
-use scps_net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_np::scmp::{Message, Unreachable};
 use scps_np::{tpid, Address, Addresses, Header, Tables};
 use scps_sim::{LinkConfig, Network, Node, Program, ENDS, PORT};
 use scps_sp::{AeadKey, Association, Ends, Policy, Sp, SpConfig, Suite};
+use scps_tp::net::{NetworkConfig, NpConfig, Protection, Services};
 use scps_tp::{Config, DropReason, RouteConfig, Snapshot};
-use scps_types::{Bitrate, Duration, Instant, Seed};
 use scps_wire::checksum::Checksum;
 use scps_wire::protocol;
+use scps_wire::{Bitrate, Duration, Instant, Seed};
 use std::net::Ipv4Addr;
 
 const HOSTS: [Ipv4Addr; 2] = [Network::address(0), Network::address(1)];

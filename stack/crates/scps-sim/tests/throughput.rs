@@ -6,7 +6,7 @@
 use scps_gateway::{GatewayConfig, SetUp, SideConfig};
 use scps_sim::{Impairment, LinkConfig, Network, Program, ENDS, PORT};
 use scps_tp::{Config, Congestion, LossMeaning, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Seed};
 use std::fmt::Write;
 
 const LOSSES: [f64; 3] = [0.0, 1e-3, 1e-2];

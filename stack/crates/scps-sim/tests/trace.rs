@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs, reason = "a test stops where its expectation fails")]
 
 use scps_tp::{Config, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
-use scps_types::{Duration, Instant, Seed};
+use scps_wire::{Duration, Instant, Seed};
 use std::net::Ipv4Addr;
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

@@ -6,7 +6,7 @@ use scps_tp::{
     Config, Congestion, Endpoint, EndpointConfig, Event, LossMeaning, RouteConfig, Trust, VegasConfig, VegasDecrease,
     VegasSlowStart,
 };
-use scps_types::{Bitrate, Duration, Instant, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Seed};
 use std::net::Ipv4Addr;
 
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);

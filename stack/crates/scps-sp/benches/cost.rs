@@ -4,7 +4,7 @@
 
 use criterion::{criterion_group, criterion_main, Criterion, Throughput};
 use scps_sp::{AeadKey, Association, Ends, KeyName, Outgoing, Services, Sp, SpConfig, Suite, Upper};
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::hint::black_box;
 
 /// Segments of FY97 (apparatus §7), and headers of 32 octets before each.

@@ -4,7 +4,7 @@ use crate::element::Elements;
 use crate::window::{WINDOW_DEFAULT, WINDOW_MAX, WINDOW_MIN};
 use crate::{AeadKey, ClearHeader, Services, ADDRESS_MAX};
 use core::fmt;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Octets of the longest label (scps-sp §2.3).

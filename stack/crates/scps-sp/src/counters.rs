@@ -1,99 +1,73 @@
 //! What became of packets, and what deserves a line in a log.
 
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
-/// Why a received packet was dropped. Nobody is told but the counter of the reason.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
-pub enum Dropped {
-    /// Shorter than its headers, its elements or its tag.
-    #[error("truncated")]
-    Short,
-    /// A clear header that names no transport.
-    #[error("unknown transport")]
-    ClearHeader,
-    /// No association for its ends.
-    #[error("no security association")]
-    NoAssociation,
-    /// No key of that id for its ends.
-    #[error("unknown key id")]
-    UnknownKey,
-    /// A key whose time is over.
-    #[error("expired key")]
-    ExpiredKey,
-    /// It came before.
-    #[error("replayed")]
-    Replay,
-    /// Its number lies before the replay window.
-    #[error("too old for the replay window")]
-    TooOld,
-    /// The tag or check value does not verify.
-    #[error("not authentic")]
-    Authentication,
-    /// Flags that nobody defined.
-    #[error("reserved flags")]
-    ReservedFlags,
-    /// Without a service that is demanded, or without any.
-    #[error("less protection than the policy demands")]
-    Policy,
-    /// Another label than the association's.
-    #[error("wrong label")]
-    Label,
-    /// Addresses in the protected part that are not the packet's.
-    #[error("wrong addresses")]
-    Addresses,
-    /// Padding that is none.
-    #[error("bad padding")]
-    Padding,
+scps_wire::named! {
+    /// Why a received packet was dropped. Nobody is told but the counter of the reason.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+    pub enum Dropped {
+        /// Shorter than its headers, its elements or its tag.
+        #[error("truncated")]
+        Short = "short",
+        /// A clear header that names no transport.
+        #[error("unknown transport")]
+        ClearHeader = "clear_header",
+        /// No association for its ends.
+        #[error("no security association")]
+        NoAssociation = "no_association",
+        /// No key of that id for its ends.
+        #[error("unknown key id")]
+        UnknownKey = "unknown_key",
+        /// A key whose time is over.
+        #[error("expired key")]
+        ExpiredKey = "expired_key",
+        /// It came before.
+        #[error("replayed")]
+        Replay = "replay",
+        /// Its number lies before the replay window.
+        #[error("too old for the replay window")]
+        TooOld = "too_old",
+        /// The tag or check value does not verify.
+        #[error("not authentic")]
+        Authentication = "auth_fail",
+        /// Flags that nobody defined.
+        #[error("reserved flags")]
+        ReservedFlags = "reserved_flags",
+        /// Without a service that is demanded, or without any.
+        #[error("less protection than the policy demands")]
+        Policy = "policy_fail",
+        /// Another label than the association's.
+        #[error("wrong label")]
+        Label = "label_fail",
+        /// Addresses in the protected part that are not the packet's.
+        #[error("wrong addresses")]
+        Addresses = "address_fail",
+        /// Padding that is none.
+        #[error("bad padding")]
+        Padding = "padding_fail",
+    }
 }
 
-impl Dropped {
-    /// Each reason, and its name in records.
-    pub const NAMES: [(Dropped, &'static str); 13] = [
-        (Dropped::Short, "short"),
-        (Dropped::ClearHeader, "clear_header"),
-        (Dropped::NoAssociation, "no_association"),
-        (Dropped::UnknownKey, "unknown_key"),
-        (Dropped::ExpiredKey, "expired_key"),
-        (Dropped::Replay, "replay"),
-        (Dropped::TooOld, "too_old"),
-        (Dropped::Authentication, "auth_fail"),
-        (Dropped::ReservedFlags, "reserved_flags"),
-        (Dropped::Policy, "policy_fail"),
-        (Dropped::Label, "label_fail"),
-        (Dropped::Addresses, "address_fail"),
-        (Dropped::Padding, "padding_fail"),
-    ];
-}
-
-/// Why a packet is not sent.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
-pub enum Refused {
-    /// No association for its ends, and the policy demands one.
-    #[error("no security association for these addresses")]
-    NoAssociation,
-    /// Its sender demands a service that the association does not have.
-    #[error("the security association lacks a service that was asked for")]
-    Service,
-    /// Which sequence numbers are used up is not known.
-    #[error("no sequence numbers reserved for the key")]
-    NoNumbers,
-    /// Every number that the key may be used for is used up.
-    #[error("the key is used up; install a new one")]
-    Exhausted,
-    /// Every key for its ends is past its time.
-    #[error("the key has expired; install a new one")]
-    Expired,
-}
-
-impl Refused {
-    /// Each reason, and its name in records.
-    pub const NAMES: [(Refused, &'static str); 5] = [
-        (Refused::NoAssociation, "no_association"),
-        (Refused::Service, "service"),
-        (Refused::NoNumbers, "no_numbers"),
-        (Refused::Exhausted, "exhausted"),
-        (Refused::Expired, "expired"),
-    ];
+scps_wire::named! {
+    /// Why a packet is not sent.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, thiserror::Error)]
+    pub enum Refused {
+        /// No association for its ends, and the policy demands one.
+        #[error("no security association for these addresses")]
+        NoAssociation = "no_association",
+        /// Its sender demands a service that the association does not have.
+        #[error("the security association lacks a service that was asked for")]
+        Service = "service",
+        /// Which sequence numbers are used up is not known.
+        #[error("no sequence numbers reserved for the key")]
+        NoNumbers = "no_numbers",
+        /// Every number that the key may be used for is used up.
+        #[error("the key is used up; install a new one")]
+        Exhausted = "exhausted",
+        /// Every key for its ends is past its time.
+        #[error("the key has expired; install a new one")]
+        Expired = "expired",
+    }
 }
 
 /// What deserves a line in a log.
@@ -135,8 +109,8 @@ pub struct Counters {
     pub downgraded_in: u64,
     /// Sent under a key that is due to be replaced, with no other to replace it.
     pub rekey_due: u64,
-    dropped: [u64; Dropped::NAMES.len()],
-    refused: [u64; Refused::NAMES.len()],
+    dropped: [u64; Dropped::ALL.len()],
+    refused: [u64; Refused::ALL.len()],
 }
 
 impl Counters {
@@ -173,7 +147,7 @@ impl Counters {
     }
 }
 
-const TROUBLES: usize = Dropped::NAMES.len() + Refused::NAMES.len() + 2;
+const TROUBLES: usize = Dropped::ALL.len() + Refused::ALL.len() + 2;
 /// How long a trouble is not told again. Whoever floods a host with forged packets does not fill its disk.
 const SILENCE: Duration = Duration::from_secs(10);
 
@@ -186,8 +160,8 @@ pub(crate) struct Reported {
 impl Reported {
     pub(crate) fn new() -> Self {
         let mut troubles = [(Trouble::Downgraded, 0, None); TROUBLES];
-        let dropped = Dropped::NAMES.iter().map(|(reason, _)| Trouble::Dropped(*reason));
-        let refused = Refused::NAMES.iter().map(|(reason, _)| Trouble::Refused(*reason));
+        let dropped = Dropped::ALL.into_iter().map(Trouble::Dropped);
+        let refused = Refused::ALL.into_iter().map(Trouble::Refused);
         let all = dropped.chain(refused).chain([Trouble::Downgraded, Trouble::RekeyDue]);
         troubles.iter_mut().zip(all).for_each(|(slot, trouble)| slot.0 = trouble);
         Reported { troubles }
@@ -213,19 +187,19 @@ mod tests {
     #[test]
     fn every_reason_has_a_counter_of_its_own() {
         let mut counters = Counters::default();
-        for (i, (reason, name)) in Dropped::NAMES.iter().enumerate() {
-            assert_eq!(*reason as usize, i, "{name}");
-            (0..=i).for_each(|_| counters.count_dropped(*reason));
+        for (i, reason) in Dropped::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, i);
+            (0..=i).for_each(|_| counters.count_dropped(reason));
         }
-        for (i, (reason, name)) in Refused::NAMES.iter().enumerate() {
-            assert_eq!(*reason as usize, i, "{name}");
-            (0..=i).for_each(|_| counters.count_refused(*reason));
+        for (i, reason) in Refused::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, i);
+            (0..=i).for_each(|_| counters.count_refused(reason));
         }
-        for (i, (reason, _)) in Dropped::NAMES.iter().enumerate() {
-            assert_eq!(counters.dropped(*reason), i as u64 + 1);
+        for (i, reason) in Dropped::ALL.into_iter().enumerate() {
+            assert_eq!(counters.dropped(reason), i as u64 + 1);
         }
-        for (i, (reason, _)) in Refused::NAMES.iter().enumerate() {
-            assert_eq!(counters.refused(*reason), i as u64 + 1);
+        for (i, reason) in Refused::ALL.into_iter().enumerate() {
+            assert_eq!(counters.refused(reason), i as u64 + 1);
         }
     }
 

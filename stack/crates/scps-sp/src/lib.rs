@@ -33,7 +33,7 @@ pub use association::{Association, AssociationError, Ends, KeyName, Protection, 
 pub use clear::{ClearHeader, Upper};
 pub use counters::{Counters, Dropped, Notice, Refused, Trouble};
 pub use key::{AeadKey, BadKey, BadKeyFile, MasterKey, Suite, KEY_LEN};
-pub use scps_types::{Room, Services};
+pub use scps_wire::{Room, Services};
 pub use sender::{BadGrant, BLOCK, NUMBERS_END};
 pub use sent::Recalled;
 pub use sp::{ConfigError, Outgoing, Policy, Sp, SpConfig};

@@ -3,7 +3,7 @@
 use crate::aead::Aead;
 use crate::association::{Association, Protection};
 use crate::window::ReplayWindow;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Keys of one direction that are accepted at a time (scps-sp §6).
 pub(crate) const LIVE_MAX: usize = 3;

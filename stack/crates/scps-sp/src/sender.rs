@@ -10,7 +10,7 @@ use crate::sent::Sent;
 use crate::Suite;
 use crate::{Refused, Services};
 use core::ops::Range;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Sequence numbers of a block, which is reserved before its first number is used (scps-sp §6).
 pub const BLOCK: u64 = 65_536;

@@ -9,7 +9,7 @@ use crate::sender::{Outbound, SendingKey};
 use crate::sent::{Leaving, Recalled};
 use crate::{AeadKey, BadGrant, Dropped, Notice, Refused, Room, Services, Upper};
 use core::ops::Range;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

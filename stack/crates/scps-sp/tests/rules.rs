@@ -11,7 +11,7 @@ use scps_sp::{
     AeadKey, Association, ClearHeader, ConfigError, Dropped, Ends, KeyName, Outgoing, Policy, Refused, Services, Sp,
     SpConfig, Suite, Upper,
 };
-use scps_types::Duration;
+use scps_wire::Duration;
 
 #[test]
 fn the_default_build_has_no_algorithm_of_the_reference() {

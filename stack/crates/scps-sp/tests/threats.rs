@@ -10,7 +10,7 @@ use common::{
 use scps_sp::{
     AeadKey, Association, Dropped, Ends, KeyName, Policy, Protection, Refused, Services, Sp, Suite, Trouble, BLOCK,
 };
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 #[test]
 fn tampering_with_any_bit_is_noticed() {

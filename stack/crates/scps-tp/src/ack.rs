@@ -5,11 +5,11 @@ use crate::config::{AckBehaviour, AckConfig};
 use crate::connection::Connection;
 use crate::endpoint::Transmit;
 use crate::names::AddressPort;
+use crate::net::Network;
 use crate::output::{Polled, Sending};
 use crate::route::Route;
-use scps_net::Network;
-use scps_types::Instant;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::Instant;
 use std::collections::VecDeque;
 
 /// What a received segment asks for.
@@ -187,7 +187,7 @@ pub(crate) fn cut(tcp: &Tcp, start: usize, is_last: bool) -> Tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scps_types::Duration;
+    use scps_wire::Duration;
 
     const T: fn(u64) -> Instant = Instant::from_millis;
 

@@ -5,7 +5,7 @@
 //! answers, and the segment is still not acknowledged, segments become shorter. Later one long segment is tried, with data that would
 //! leave anyway: if it is lost, it is repaired as any loss is.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 
 /// Timeouts in a row of a segment after which it may be too long, where no longer one ever arrived (Linux's `tcp_retries1`).
 const TIMEOUTS_AT_FIRST: u32 = 3;

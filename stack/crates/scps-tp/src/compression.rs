@@ -1,10 +1,10 @@
 //! Header compression between endpoints: which fields to leave out, and what absent ones mean (scps-tp §3).
 
-use scps_types::SeqNum;
 use scps_wire::compressed::Compressed;
 use scps_wire::options::{Options, MAX_LEN};
 use scps_wire::scps::{KIND_CORRUPTION_EXPERIENCED, KIND_SNACK};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::SeqNum;
 
 /// Octets of options other than timestamps and record boundary, as they travel in a compressed header.
 pub struct OptionBytes {

@@ -3,14 +3,16 @@
 //! Profiles name their source. Nothing here validates: the types cannot hold nonsense, and limits are clamped where
 //! used.
 
+use crate::cc::{ControllerFactory, ResumeConfig};
 use crate::connection::Connection;
 use crate::negotiation::window_shift;
+use crate::net::Services;
 use crate::reassembly::Reassembly;
 use crate::route::MSS_MIN;
 use crate::scoreboard::SEGMENT_COST;
-use scps_net::Services;
-use scps_types::{settings, Bitrate, Duration, Precedence, SeqNum};
 use scps_wire::scps::BindingSpace;
+use scps_wire::{settings, Bitrate, Duration, Precedence, SeqNum};
+use std::sync::Arc;
 
 settings! {
     /// Settings of one connection.
@@ -58,6 +60,10 @@ settings! {
         pub finds_black_holes: bool,
         /// Congestion control (scps-tp §4).
         pub congestion: Congestion,
+        /// The user's own congestion control, in place of that.
+        pub controller: Option<Arc<dyn ControllerFactory>>,
+        /// Begin with half of what the path took before (RFC 9959, Careful Resume), if there is congestion control; `None` for never.
+        pub careful_resume: Option<ResumeConfig>,
         /// First congestion window (scps-tp §4.2).
         pub initial_window: InitialWindow,
         /// VJ grows by octets acknowledged (RFC 3465) rather than by at most one segment per acknowledgement (RFC 5681
@@ -328,6 +334,8 @@ impl Default for Config {
             mss: None,
             finds_black_holes: false,
             congestion: Congestion::Vegas(VegasConfig::default()),
+            controller: None,
+            careful_resume: None,
             initial_window: InitialWindow::Rfc3390,
             byte_counting: false,
             limited_transmit: true,

@@ -4,6 +4,7 @@
 //! Positions are octets since an initial sequence number (SYN at 0, first data at 1), so nothing here wraps; `SeqNum`
 //! appears only at the edge, in [`Sender::seq`] and [`crate::receiver::Receiver::position`].
 
+use crate::cc::Saved;
 use crate::compression::Context;
 use crate::config::Config;
 use crate::control::Control;
@@ -25,7 +26,7 @@ use crate::stats::{Progress, Stats};
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::TraceRecord;
-use scps_types::{Duration, Instant, SeqNum};
+use scps_wire::{Duration, Instant, SeqNum};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -43,6 +44,8 @@ pub(crate) struct Setup {
     pub route: RouteId,
     /// What is known of the path, if it takes less than its route.
     pub path_mtu: Option<PathMtu>,
+    /// What is saved of it.
+    pub saved: Option<Saved>,
     /// Octets of the network layer's header.
     pub network_header: u16,
     pub iss: SeqNum,
@@ -72,7 +75,8 @@ impl Connection {
         let mss = route.mss(setup.network_header);
         let own_mss = config.mss.map_or(mss, |m| m.min(mss)).max(1);
         let shift = if config.window_scaling { negotiation::window_shift(config.receive_buffer) } else { 0 };
-        let path = Path::new(setup.route, setup.network_header, setup.path_mtu, &config, route, u64::from(own_mss));
+        let mut path = Path::new(setup.route, setup.network_header, setup.path_mtu, &config, route, u64::from(own_mss));
+        path.resume_from(setup.saved, &config, u64::from(own_mss));
         let sender = Sender::new(setup.iss, SendBuffer::new(config.send_buffer.max(1)));
         Connection {
             outbound: Outbound::new(path, sender, config.segments_max),

@@ -11,8 +11,8 @@ use crate::stats::Stats;
 use crate::timer::{Timer, Timers};
 use crate::timestamps::TimestampClock;
 use crate::trace::TraceRecord;
-use scps_types::{Duration, Instant};
 use scps_wire::options::{Options, Timestamps};
+use scps_wire::{Duration, Instant};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 

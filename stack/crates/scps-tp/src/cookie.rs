@@ -8,10 +8,10 @@
 //! so it is offered only where the table holds that.
 
 use crate::names::AddressPort;
-use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Instant, Seed, SeqNum};
 
 /// Values an MSS is rounded down to; the first is the least believed. 62 is that of FY97's segments of 50 octets.
 const MSS_TABLE: [u16; 8] = [crate::route::MSS_MIN, 62, 512, 536, 1024, 1300, 1412, 1460];

@@ -1,7 +1,10 @@
 //! A turn of an endpoint, for drivers that have nothing else to do.
 
 use crate::endpoint::{Endpoint, Trust};
-use scps_types::Instant;
+use scps_wire::{Duration, Instant};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
 
 /// What carries the packets of one endpoint.
 pub trait Wire {
@@ -17,57 +20,48 @@ pub trait Wire {
     }
 }
 
+/// One end of a link in memory, with a delay and nothing else.
+#[derive(Clone, Debug)]
+pub struct MemoryWire {
+    delay: Duration,
+    /// Where its packets leave, and where it hears the other's.
+    ways: [Way; 2],
+}
+
+/// Packets under way in one direction, and when they arrive.
+type Way = Rc<RefCell<VecDeque<(Instant, Vec<u8>)>>>;
+
+impl MemoryWire {
+    /// Both ends of a link.
+    pub fn pair(delay: Duration) -> [MemoryWire; 2] {
+        let (there, back) = (Way::default(), Way::default());
+        [[&there, &back], [&back, &there]].map(|ways| MemoryWire { delay, ways: ways.map(Rc::clone) })
+    }
+}
+
+impl Wire for MemoryWire {
+    fn send(&mut self, now: Instant, packet: &[u8]) {
+        self.ways[0].borrow_mut().push_back((now + self.delay, packet.to_vec()));
+    }
+
+    fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
+        self.next_arrival().filter(|at| *at <= now)?;
+        self.ways[1].borrow_mut().pop_front().map(|(_, packet)| packet)
+    }
+
+    fn next_arrival(&self) -> Option<Instant> {
+        self.ways[1].borrow().front().map(|(at, _)| *at)
+    }
+}
+
 /// Takes what has arrived, does what is due, and sends what may leave; when it wants the next turn. Between turns are the calls of the
 /// user, after which there is something to do at once.
 ///
-/// A megabyte over a link of 300 ms in memory. The routes of both ends say that there is no rate; without that they have 2 Mbit/s.
+/// The program `examples/two_endpoints.rs`, a megabyte over a link of 300 ms. The routes of both ends say that there is no rate; without
+/// that they have 2 Mbit/s.
 ///
 /// ```
-/// use scps_tp::{drive, Config, Endpoint, EndpointConfig, Event, RouteConfig, Wire};
-/// use scps_types::{Duration, Instant, Seed};
-/// use std::{cell::RefCell, collections::VecDeque, rc::Rc};
-///
-/// type Way = Rc<RefCell<VecDeque<(Instant, Vec<u8>)>>>;
-/// struct Link(Way, Way);
-/// impl Wire for Link {
-///     fn send(&mut self, now: Instant, packet: &[u8]) {
-///         self.0.borrow_mut().push_back((now + Duration::from_millis(300), packet.to_vec()));
-///     }
-///     fn receive(&mut self, now: Instant) -> Option<Vec<u8>> {
-///         self.next_arrival().filter(|at| *at <= now)?;
-///         self.1.borrow_mut().pop_front().map(|(_, packet)| packet)
-///     }
-///     fn next_arrival(&self) -> Option<Instant> {
-///         self.1.borrow().front().map(|(at, _)| *at)
-///     }
-/// }
-///
-/// let (there, back) = (Way::default(), Way::default());
-/// let (mut near, mut far) = (Link(there.clone(), back.clone()), Link(back, there));
-/// let end = |seed| {
-///     let route = RouteConfig::default().rate(None);
-///     Endpoint::new(EndpointConfig::default(), route, Seed::from_u64(seed), Instant::ZERO)
-/// };
-/// let (mut client, mut server, mut now, mut received) = (end(1), end(2), Instant::ZERO, Vec::new());
-/// server.listen(([10, 0, 0, 2], 7), Config::modern())?;
-/// let id = client.connect(now, ([10, 0, 0, 1], 0), ([10, 0, 0, 2], 7), Config::modern())?;
-/// client.send(now, id, &vec![7; 1_000_000])?;
-/// client.close(now, id);
-/// while received.len() < 1_000_000 {
-///     let turns = [drive(now, &mut client, &mut near), drive(now, &mut server, &mut far)];
-///     while let Some(event) = server.poll_event() {
-///         let mut buffer = [0; 65_536];
-///         let Event::Readable(id) = event else { continue };
-///         while let Ok((n @ 1.., _)) = server.recv(now, id, &mut buffer) {
-///             received.extend_from_slice(&buffer[..n]);
-///         }
-///     }
-///     // What the second has sent comes after the first has said when it wants its turn.
-///     let arrivals = [near.next_arrival(), far.next_arrival()];
-///     now = turns.into_iter().chain(arrivals).flatten().min().expect("somebody waits").max(now);
-/// }
-/// assert!(received == vec![7; 1_000_000] && now < Instant::from_secs(10));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+#[doc = include_str!("../examples/two_endpoints.rs")]
 /// ```
 pub fn drive(now: Instant, endpoint: &mut Endpoint, wire: &mut impl Wire) -> Option<Instant> {
     while let Some(packet) = wire.receive(now) {

@@ -14,12 +14,16 @@ pub use transmit::{Carrier, Offload, Transmit};
 pub use unknown::UnknownSegment;
 
 use crate::ack::SegmentBatch;
+use crate::cc::KnownPath;
 use crate::config::{Config, Congestion, RouteConfig};
 use crate::connection::{Connection, Setup};
 use crate::error::{ConnectError, OptionError, RecvError, SendError};
 use crate::event::{Disposition, DropReason, Event};
 use crate::names::{carried, AddressPort, ConnectionId, ListenerId, RouteId};
 use crate::negotiation::Agreed;
+use crate::net::{Envelope, Network, NetworkConfig};
+#[cfg(feature = "sp")]
+use crate::net::{Protection, Unsent};
 use crate::route::Route;
 use crate::state::State;
 use crate::stats::{Progress, Signals, Snapshot, Stats, Totals};
@@ -29,12 +33,9 @@ use connections::Connections;
 use following::Following;
 use listening::Listeners;
 use replies::Replies;
-use scps_net::{Envelope, Network, NetworkConfig};
-#[cfg(feature = "sp")]
-use scps_net::{Protection, Unsent};
-use scps_types::{settings, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::protocol;
+use scps_wire::{settings, Duration, Instant, Precedence, Rng, Seed, SeqNum};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use unknown::Questions;
@@ -88,11 +89,24 @@ impl Default for EndpointConfig {
 pub enum Trust {
     /// Test it.
     Check,
-    /// The device vouches for it.
+    /// It holds: what carried the packet has tested it, or a sum over the whole packet.
     Verified,
+    /// The device vouches for the packet, whose sum may not be written yet.
+    Unsummed,
 }
 
 /// All connections of a host.
+///
+/// Six calls end one, and say no in six ways:
+///
+/// | call | for a connection that | its peer hears |
+/// |---|---|---|
+/// | [`Endpoint::close`] | has sent all it had | FIN behind the data; the peer may go on sending |
+/// | [`Endpoint::release`] | nobody will ask for any more | FIN behind the data, and a reset if it never ends |
+/// | [`Endpoint::abort`] | failed | a reset, now |
+/// | [`Endpoint::dismiss`] | is asked for, and is not wanted | a reset, if there is room among the answers to strangers |
+/// | [`Endpoint::refuse`] | is asked for, and leads nowhere | that the destination cannot be reached (ICMP) |
+/// | [`Endpoint::ignore`] | is asked for, at the wrong time | nothing: it asks again |
 #[derive(Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
@@ -181,6 +195,17 @@ impl Endpoint {
         self.set_route(now, id, RouteConfig { mtu, ..config });
         self.connections.on_link_mtu(now, id);
         true
+    }
+
+    /// What is known of a path from elsewhere, such as from an earlier run. One connection that has [`Config::careful_resume`] begins with
+    /// it, and leaves what it has observed for the next.
+    pub fn learn_path(&mut self, now: Instant, path: &KnownPath) {
+        self.connections.paths.learn(now, path);
+    }
+
+    /// The paths that ended connections have observed.
+    pub fn known_paths(&self, now: Instant) -> impl Iterator<Item = KnownPath> + '_ {
+        self.connections.paths.all(now)
     }
 
     /// Changes [`EndpointConfig::half_open_max`].
@@ -282,6 +307,7 @@ impl Endpoint {
         let iss = config.initial_sequence.unwrap_or(SeqNum(isn as u32));
         let envelope = envelope_of(local, remote, &config);
         let via = if listener.is_some() { self.via } else { self.way_to(remote.0) };
+        let saved = config.careful_resume.and_then(|_| self.connections.take_path(now, local, remote));
         let setup = Setup {
             id,
             local,
@@ -290,6 +316,7 @@ impl Endpoint {
             config,
             route,
             path_mtu: self.connections.path_mtus.to(self.connections.path_to(remote.0), now),
+            saved,
             network_header: self.connections.network.overhead(&envelope) as u16,
             iss,
             // RFC 7323 §5.4: an offset per connection keeps the host's uptime private.
@@ -642,6 +669,13 @@ impl Endpoint {
     /// Events there ever were, taken ones included.
     pub fn events_made(&self) -> u64 {
         self.connections.events.made()
+    }
+
+    /// Whether the trace tells of a connection from now on ([`Config::trace`]).
+    pub fn set_trace(&mut self, id: ConnectionId, is_traced: bool) {
+        if let Some(c) = self.connections.table.get_mut(id) {
+            c.control.config.trace = is_traced;
+        }
     }
 
     /// The next trace record. Some 65,000 wait to be taken; then the oldest are forgotten.

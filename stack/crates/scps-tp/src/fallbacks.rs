@@ -1,6 +1,6 @@
 //! Destinations that ignored SYNs with capabilities, and are spared them for a while (scps-tp §1.4).
 
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 

@@ -3,7 +3,7 @@
 //! The peer may know an identifier for longer than we have use for it, and packets may be late. So one that was agreed on is not
 //! used again before the time that TIME-WAIT lasts; when none is left, connections go on without compression.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 

@@ -11,9 +11,9 @@ use crate::receiver::Receiver;
 use crate::snack::SnackGenerator;
 use crate::state::State;
 use crate::timer::Timer;
-use scps_types::Instant;
 use scps_wire::options::{Options, MAX_LEN};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::Instant;
 
 /// The receiving half of a connection.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use crate::snack::{self, SnackGenerator};
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_types::{Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Instant, SeqNum};
 
 /// What became of a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -48,10 +48,12 @@ mod input;
 mod limits;
 mod names;
 mod negotiation;
+pub mod net;
 mod opening;
 mod outbound;
 mod output;
 mod path;
+mod path_memory;
 mod path_mtu;
 mod persist;
 mod probing;
@@ -82,11 +84,15 @@ mod timestamps;
 mod trace;
 
 pub use ack::SegmentBatch;
+pub use cc::{
+    AckSample, Controller, ControllerFactory, KnownPath, LossSample, Metrics, ResumeConfig, ResumePhase, SentSample,
+    Start,
+};
 pub use config::{
     AckBehaviour, AckConfig, BetsPolicy, Config, Congestion, InitialWindow, LossMeaning, PersistConfig, RouteConfig,
     RtoConfig, SnackPolicy, VegasConfig, VegasDecrease, VegasSlowStart,
 };
-pub use drive::{drive, Wire};
+pub use drive::{drive, MemoryWire, Wire};
 pub use endpoint::{Carrier, Endpoint, EndpointConfig, Offload, Transmit, Trust, UnknownSegment};
 pub use error::{ConnectError, ListenError, OptionError, RecvError, SendError};
 pub use event::{CloseReason, Disposition, DropReason, Event};
@@ -99,4 +105,4 @@ pub use state::State;
 pub use stats::{Progress, Signals, Snapshot, Stats, Totals};
 pub use trace::{Cause, TraceEvent, TraceRecord};
 
-pub use scps_types::{Bitrate, Duration, Instant, Seed, SeqNum};
+pub use scps_wire::{Bitrate, Duration, Instant, Seed, SeqNum};

@@ -1,7 +1,7 @@
 //! How often a connection answers what it cannot use, and how much it believes of what a peer repeats. Two ends that
 //! disagree, for one forged segment, would otherwise answer each other's answers for ever.
 
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Least time between answers to empty segments that are not acceptable (Linux, `tcp_invalid_ratelimit`).
 const INVALID_INTERVAL: Duration = Duration::from_millis(500);

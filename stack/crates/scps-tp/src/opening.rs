@@ -2,9 +2,9 @@
 
 use crate::config::Config;
 use crate::negotiation;
-use scps_types::{Duration, Instant};
 use scps_wire::options::{Options, Timestamps, MAX_LEN};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, Instant};
 
 /// The opening of a connection.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use scps_types::SeqNum;
+    use scps_wire::SeqNum;
 
     const STAMP: Timestamps = Timestamps { val: 1, ecr: 2 };
 

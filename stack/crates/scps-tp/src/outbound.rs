@@ -2,6 +2,7 @@
 //! next is said in `output/data.rs`, what acknowledgements do in `recovery.rs`, and what timers do in `timeouts.rs`.
 
 use crate::black_hole::BlackHole;
+use crate::cc::Metrics;
 use crate::config::Congestion;
 use crate::control::Control;
 use crate::path::Path;
@@ -12,7 +13,7 @@ use crate::sender::Sender;
 use crate::state::State;
 use crate::stats::Snapshot;
 use crate::trace::{TraceEvent, TraceRecord};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// The sending half of a connection.
 #[derive(Debug)]
@@ -39,7 +40,8 @@ impl Outbound {
 
     /// True where a loss does not lower the rate of sending: its first sign is acted on.
     pub(crate) fn is_bold(&self, control: &Control, route: &Route, now: Instant) -> bool {
-        control.config.congestion == Congestion::None || !self.path.loss_is_congestion(route, now)
+        let is_uncontrolled = control.config.controller.is_none() && control.config.congestion == Congestion::None;
+        is_uncontrolled || !self.path.loss_is_congestion(route, now)
     }
 
     // Sizes.
@@ -83,9 +85,12 @@ impl Outbound {
 
     /// Windows and times now, as a trace record shows them.
     pub(crate) fn snapshot(&self) -> Snapshot {
+        let Metrics { window: cwnd, ssthresh, pace } = self.path.metrics();
         Snapshot {
-            cwnd: self.path.cwnd(),
-            ssthresh: self.path.ssthresh(),
+            cwnd,
+            ssthresh,
+            pace,
+            resume: self.path.resume_phase(),
             srtt: self.path.srtt(),
             rtt_min: self.path.rtt_min(),
             rto: self.path.rto(),
@@ -114,14 +119,15 @@ impl Outbound {
         if !control.config.trace {
             return;
         }
+        let Metrics { window: cwnd, ssthresh, .. } = self.path.metrics();
         control.trace.push(TraceRecord {
             at: now,
             connection: control.id,
             event,
             position,
             len: len as u32,
-            cwnd: self.path.cwnd(),
-            ssthresh: self.path.ssthresh(),
+            cwnd,
+            ssthresh,
             srtt: self.path.srtt(),
             rto: self.path.rto(),
             flight_size: self.board.flight_size(),

@@ -8,16 +8,16 @@ use crate::compression::{compress, OptionBytes};
 use crate::connection::Connection;
 use crate::control::Control;
 use crate::endpoint::{Carrier, Offload};
+use crate::net::{Envelope, Network, Room, Unsent};
 use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::state::State;
 use crate::timer::Timer;
-use scps_net::{Envelope, Network, Room, Unsent};
-use scps_types::{Instant, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::options::Options;
 use scps_wire::protocol::{SCPS_COMPRESSED, TCP};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Instant, SeqNum};
 
 /// The answer to a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,14 +1,16 @@
 //! What a connection knows of its path: the route, its round trips, and how much may be under way.
 
-use crate::cc::{AckSample, Controller};
+use crate::cc::{
+    controller, start_of, AckSample, Controller, LossSample, Metrics, Resume, ResumePhase, Saved, SentSample,
+};
 use crate::config::Config;
 use crate::names::RouteId;
+use crate::net::Carriage;
 use crate::path_mtu::PathMtu;
 use crate::route::{Route, CORRUPTION_REPORT_LIFETIME};
 use crate::rto::Rto;
 use crate::rtt::RttEstimator;
-use scps_net::Carriage;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Least time beyond SRTT before a resend is judged lost: the clock of the lab's hosts ticks no finer.
 const PATIENCE_MARGIN_MIN: Duration = Duration::from_millis(1);
@@ -24,7 +26,11 @@ pub(crate) struct Path {
     mtu_found: Option<MtuFound>,
     rtt: RttEstimator,
     rto: Rto,
-    cc: Controller,
+    cc: Box<dyn Controller>,
+    /// Careful Resume, if the connection has it.
+    resume: Option<Box<Resume>>,
+    /// When new data may leave, where it is paced.
+    paced_until: Instant,
     /// The round trip that the acknowledgement in hand measured.
     round_rtt: Option<Duration>,
     /// The round under way ends when what leaves next, in order of transmission, has arrived.
@@ -45,10 +51,13 @@ pub(crate) enum MtuFound {
 
 /// What an acknowledgement says arrived.
 pub(crate) struct Progress {
+    pub at: Instant,
     /// Octets that are news.
     pub octets: u64,
     /// Data of a full segment.
     pub segment: u64,
+    /// Octets still under way.
+    pub in_flight: u64,
     /// The latest transmission that arrived.
     pub delivered_order: Option<u64>,
     /// The next transmission.
@@ -79,7 +88,9 @@ impl Path {
             mtu_found: None,
             rtt,
             rto: Rto::new(config.rto, route.config().initial_rto),
-            cc: Controller::new(config, segment),
+            cc: controller(config, &start_of(config, segment)),
+            resume: None,
+            paced_until: Instant::ZERO,
             round_rtt: None,
             round_order: 0,
             is_cwnd_limited: false,
@@ -89,7 +100,27 @@ impl Path {
 
     /// The segment size is agreed on: congestion control begins.
     pub(crate) fn begin(&mut self, config: &Config, segment: u64) {
-        self.cc = Controller::new(config, segment);
+        let start = start_of(config, segment);
+        self.cc = controller(config, &start);
+        if let Some(resume) = &mut self.resume {
+            resume.begin(start);
+        }
+    }
+
+    /// It may be known from an earlier connection.
+    pub(crate) fn resume_from(&mut self, saved: Option<Saved>, config: &Config, segment: u64) {
+        let resume = config.careful_resume.map(|resume| Resume::new(resume, saved, start_of(config, segment)));
+        self.resume = resume.map(Box::new);
+    }
+
+    /// What may be saved of it, once.
+    pub(crate) fn take_saved(&mut self, now: Instant) -> Option<Saved> {
+        self.resume.as_mut()?.take_saved(now)
+    }
+
+    /// Where it stands with Careful Resume.
+    pub(crate) fn resume_phase(&self) -> Option<ResumePhase> {
+        self.resume.as_ref().map(|resume| resume.phase())
     }
 
     /// The route.
@@ -169,7 +200,7 @@ impl Path {
     pub(crate) fn on_round_trip(&mut self, rtt: Duration) {
         if self.rto.on_sample() {
             self.rtt.restart();
-            self.cc.forget_base_rtt();
+            self.cc.on_path_change();
         }
         self.rtt.on_sample(rtt);
     }
@@ -185,21 +216,41 @@ impl Path {
     }
 
     /// The path may be another one: its least round trip is forgotten.
-    pub(crate) fn on_change(&mut self) {
+    pub(crate) fn on_change(&mut self, next_order: u64) {
         self.rtt.forget_min();
-        self.cc.forget_base_rtt();
+        match &mut self.resume {
+            Some(resume) => resume.on_path_change(&mut *self.cc, next_order),
+            None => self.cc.on_path_change(),
+        }
     }
 
     // Congestion.
 
     /// Octets that may be under way.
     pub(crate) fn cwnd(&self) -> u64 {
-        self.cc.cwnd()
+        self.metrics().window
     }
 
-    /// Where slow start ends.
-    pub(crate) fn ssthresh(&self) -> u64 {
-        self.cc.ssthresh()
+    /// Windows and pace of congestion control.
+    pub(crate) fn metrics(&self) -> Metrics {
+        let own = self.cc.metrics();
+        self.resume.as_ref().map_or(own, |resume| resume.over(own))
+    }
+
+    /// When new data may leave, if that is not now.
+    pub(crate) fn paced_until(&self, now: Instant) -> Option<Instant> {
+        (self.paced_until > now && self.metrics().pace.is_some()).then_some(self.paced_until)
+    }
+
+    /// New data left.
+    pub(crate) fn on_sent(&mut self, sent: &SentSample) {
+        if let Some(pace) = self.metrics().pace {
+            self.paced_until = self.paced_until.max(sent.at) + pace.time_for(sent.octets);
+        }
+        match &mut self.resume {
+            Some(resume) => resume.on_sent(&mut *self.cc, sent),
+            None => self.cc.on_sent(sent),
+        }
     }
 
     /// More would leave if the congestion window allowed it.
@@ -217,19 +268,28 @@ impl Path {
         route.loss_is_congestion(now) && now >= self.damaged_until
     }
 
-    /// Losses were found; the peer's window is `rwnd`.
-    pub(crate) fn on_loss(&mut self, is_congestion: bool, rwnd: u64, segment: u64) {
-        self.cc.on_loss(is_congestion, rwnd, segment);
+    /// Losses were found.
+    pub(crate) fn on_loss(&mut self, loss: &LossSample) {
+        match &mut self.resume {
+            Some(resume) => resume.on_loss(&mut *self.cc, loss),
+            None => self.cc.on_loss(loss),
+        }
     }
 
     /// Losses were not found until the retransmission timer expired.
-    pub(crate) fn on_timeout(&mut self, is_congestion: bool, segment: u64) {
-        self.cc.on_rto(is_congestion, segment);
+    pub(crate) fn on_timeout(&mut self, loss: &LossSample) {
+        match &mut self.resume {
+            Some(resume) => resume.on_timeout(&mut *self.cc, loss),
+            None => self.cc.on_timeout(loss),
+        }
     }
 
     /// A router asks for less (scps-tp §4.6).
     pub(crate) fn on_source_quench(&mut self, segment: u64) {
-        self.cc.on_source_quench(segment);
+        match &mut self.resume {
+            Some(resume) => resume.on_source_quench(&mut *self.cc, segment),
+            None => self.cc.on_source_quench(segment),
+        }
     }
 
     /// Something arrived.
@@ -238,14 +298,23 @@ impl Path {
         if round_ended {
             self.round_order = progress.next_order;
         }
-        self.cc.on_ack(&AckSample {
+        let sample = AckSample {
+            at: progress.at,
             octets: progress.octets,
             mss: progress.segment,
+            in_flight: progress.in_flight,
+            delivered: progress.delivered_order,
+            next: progress.next_order,
             rtt: self.round_rtt,
+            rtt_min: self.rtt_min(),
             round_ended,
             is_cwnd_limited: self.is_cwnd_limited,
             is_recovering: progress.is_recovering,
-        });
+        };
+        match &mut self.resume {
+            Some(resume) => resume.on_ack(&mut *self.cc, &sample),
+            None => self.cc.on_ack(&sample),
+        }
         self.is_cwnd_limited = false;
     }
 }
@@ -264,7 +333,9 @@ mod tests {
     }
 
     fn progress() -> Progress {
-        Progress { octets: SEGMENT, segment: SEGMENT, delivered_order: None, next_order: 9, is_recovering: false }
+        let (octets, segment, in_flight) = (SEGMENT, SEGMENT, 0);
+        let (at, delivered_order, next_order, is_recovering) = (Instant::ZERO, None, 9, false);
+        Progress { at, octets, segment, in_flight, delivered_order, next_order, is_recovering }
     }
 
     #[test]
@@ -304,7 +375,7 @@ mod tests {
         assert_eq!(path.rto(), first * 4);
         path.on_round_trip(first);
         assert!(path.rto() < first * 4);
-        path.on_change();
+        path.on_change(0);
         assert_eq!((path.rtt_min(), path.srtt()), (None, Some(first)));
     }
 }

@@ -1,6 +1,6 @@
 //! Path MTUs by destination: what routers reported, for ten minutes (RFC 1191, RFC 8201).
 
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 

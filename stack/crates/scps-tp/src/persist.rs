@@ -1,7 +1,7 @@
 //! Probing a closed window or an unavailable route (scps-tp §6.6, §6.8).
 
 use crate::config::PersistConfig;
-use scps_types::Duration;
+use scps_wire::Duration;
 
 /// Intervals in seconds; the reference increments before it uses the table, so the first is 5 (scps-tp §6.6).
 const INTERVALS_S: [u64; 6] = [5, 6, 12, 24, 48, 60];

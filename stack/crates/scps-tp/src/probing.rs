@@ -2,7 +2,7 @@
 
 use crate::config::PersistConfig;
 use crate::persist::Persist;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// Keep-alives without an answer before the peer is taken for dead (Linux `tcp_keepalive_probes`); at the default interval
 /// two hours and a quarter, which is Linux's time as well.

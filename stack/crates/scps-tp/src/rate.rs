@@ -7,7 +7,7 @@
 //! pays the debt as well.
 
 use crate::config::RouteConfig;
-use scps_types::{Bitrate, Duration, Instant};
+use scps_wire::{Bitrate, Duration, Instant};
 
 /// Credit is kept in bit-nanoseconds per second: rate times nanoseconds adds exactly, at any rate.
 const UNITS_PER_OCTET: u64 = 8_000_000_000;

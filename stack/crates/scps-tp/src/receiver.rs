@@ -1,7 +1,7 @@
 //! What a connection receives: positions, the data in and out of order, the peer's FIN, and what it was told of all that.
 
 use crate::reassembly::Reassembly;
-use scps_types::SeqNum;
+use scps_wire::SeqNum;
 
 /// The receiving half of a connection.
 #[derive(Debug)]

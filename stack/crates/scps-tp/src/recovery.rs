@@ -8,6 +8,7 @@ mod state;
 
 pub(crate) use state::Recovery;
 
+use crate::cc::LossSample;
 use crate::control::Control;
 use crate::event::{CloseReason, Event};
 use crate::outbound::Outbound;
@@ -18,8 +19,8 @@ use crate::snack;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::{Cause, TraceEvent};
-use scps_types::{Duration, Instant};
 use scps_wire::tcp::Tcp;
+use scps_wire::{Duration, Instant};
 
 /// An acknowledgement of something sent, and what followed from it.
 struct Ack<'a> {
@@ -99,7 +100,7 @@ impl Outbound {
         if outcome.octets > 0 {
             self.recovery.on_news();
         }
-        self.drive_controller(control, route, &outcome);
+        self.drive_controller(control, now, route, &outcome);
         self.note(control, now, route, TraceEvent::AckReceived, acked, outcome.octets);
         // RFC 6298 (5.3): the timer starts again with what acknowledges new data. Without SACK a duplicate is the news that something
         // arrived (scps-tp §6.3), but for no more of them than segments are out beside the lowest. If it were not, the timer would
@@ -278,17 +279,26 @@ impl Outbound {
         self.recovery.begin(self.sender.next());
         let rwnd = self.sender.edge().saturating_sub(self.sender.una());
         let mss = self.full_segment(control, route);
-        self.path.on_loss(self.path.loss_is_congestion(route, now), rwnd, mss);
+        let loss = self.loss_sample(now, route, (rwnd, mss));
+        self.path.on_loss(&loss);
         self.note(control, now, route, TraceEvent::Recovery, self.sender.una(), 0);
     }
 
-    fn drive_controller(&mut self, control: &Control, route: &Route, outcome: &Outcome) {
+    /// What congestion control is told of losses, beside the peer's window and the data of a full segment.
+    pub(crate) fn loss_sample(&self, at: Instant, route: &Route, (rwnd, mss): (u64, u64)) -> LossSample {
+        let is_congestion = self.path.loss_is_congestion(route, at);
+        LossSample { at, is_congestion, rwnd, mss, in_flight: self.board.flight_size(), next: self.board.next_order() }
+    }
+
+    fn drive_controller(&mut self, control: &Control, now: Instant, route: &Route, outcome: &Outcome) {
         if outcome.octets == 0 {
             return;
         }
         self.path.on_progress(&Progress {
+            at: now,
             octets: outcome.octets,
             segment: self.full_segment(control, route),
+            in_flight: self.board.flight_size(),
             delivered_order: self.board.delivered_order(),
             next_order: self.board.next_order(),
             is_recovering: self.recovery.is_fast(),
@@ -358,7 +368,7 @@ impl Outbound {
 
     /// An outage is over: what was in flight is tried again at once.
     pub(crate) fn resume(&mut self, control: &mut Control, now: Instant) {
-        self.path.on_change();
+        self.path.on_change(self.board.next_order());
         self.recovery.forget_timeouts();
         self.board.lift_embargoes();
         if !self.board.is_empty() {

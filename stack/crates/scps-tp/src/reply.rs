@@ -1,9 +1,9 @@
 //! What answers segments that belong to no connection (RFC 793 §3.4), and what tells the other end of it.
 
-use scps_net::{Carriage, Envelope, Network, Unsent};
-use scps_types::{Instant, SeqNum};
+use crate::net::{Carriage, Envelope, Network, Unsent};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Instant, SeqNum};
 
 /// The RST that answers `tcp`, which came in `envelope` with `data_len` octets of data.
 pub fn reset(

@@ -2,8 +2,8 @@
 
 use crate::config::{LossMeaning, RouteConfig};
 use crate::rate::TokenBucket;
-use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::tcp;
+use scps_wire::{Bitrate, Duration, Instant};
 
 /// How long a corruption report makes losses mean corruption (scps-tp §2.6 asks for a bounded time).
 pub(crate) const CORRUPTION_REPORT_LIFETIME: Duration = Duration::from_secs(10);

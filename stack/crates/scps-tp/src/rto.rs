@@ -2,7 +2,7 @@
 
 use crate::config::RtoConfig;
 use crate::rtt::RttEstimator;
-use scps_types::Duration;
+use scps_wire::Duration;
 
 /// Greatest backoff exponent (scps-tp §6.3).
 const BACKOFF_MAX: u32 = 12;

@@ -1,6 +1,6 @@
 //! Round-trip time estimation (RFC 6298 §2; scps-tp §6.3).
 
-use scps_types::Duration;
+use scps_wire::Duration;
 
 /// Smoothed round-trip time, its variation and its minimum.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -5,7 +5,7 @@
 //! and Varghese 1995).
 
 use crate::names::RouteId;
-use scps_types::{Instant, Precedence};
+use scps_wire::{Instant, Precedence};
 use std::collections::{BTreeSet, VecDeque};
 
 #[derive(Clone, Debug, Default)]

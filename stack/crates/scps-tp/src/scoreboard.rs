@@ -5,7 +5,7 @@
 //! transmissions instead of time). Who may feed which evidence is `recovery.rs`'s concern.
 
 use crate::trace::Cause;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// What the sender believes of a segment.

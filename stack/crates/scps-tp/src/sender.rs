@@ -2,7 +2,7 @@
 
 use crate::config::BETS_SEND_HOLES_MAX;
 use crate::send_buffer::SendBuffer;
-use scps_types::SeqNum;
+use scps_wire::SeqNum;
 
 /// The sending half of a connection. What is under way is the scoreboard's.
 #[derive(Debug)]

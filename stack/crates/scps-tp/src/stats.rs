@@ -1,7 +1,8 @@
 //! Counters of a connection, for results and tests.
 
+use crate::cc::ResumePhase;
 use crate::trace::Cause;
-use scps_types::{Duration, Instant};
+use scps_wire::{Bitrate, Duration, Instant};
 
 /// What a connection did.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -127,6 +128,10 @@ pub struct Snapshot {
     pub cwnd: u64,
     /// Slow-start threshold.
     pub ssthresh: u64,
+    /// At which rate congestion control lets new data leave, if not at once.
+    pub pace: Option<Bitrate>,
+    /// Where it stands with Careful Resume, if it has that.
+    pub resume: Option<ResumePhase>,
     /// Smoothed round-trip time.
     pub srtt: Option<Duration>,
     /// Least round-trip time.

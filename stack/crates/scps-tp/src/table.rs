@@ -5,8 +5,8 @@ use crate::connection::Connection;
 use crate::identifiers::Identifiers;
 use crate::names::{AddressPort, ConnectionId};
 use crate::state::State;
-use scps_types::Instant;
-use std::collections::{BTreeMap, VecDeque};
+use scps_wire::Instant;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
@@ -16,14 +16,18 @@ struct Slot {
     connection: Option<Box<Connection>>,
 }
 
+/// Sender, receiver, and the identifier that the sender writes.
+type IdentifierKey = (Ipv4Addr, Ipv4Addr, u8);
+
 /// All connections of a host.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectionTable {
     slots: Vec<Slot>,
     free: Vec<u32>,
     by_tuple: BTreeMap<(AddressPort, AddressPort), u32>,
-    /// By sender, receiver, and the identifier that the sender writes.
-    by_compression: BTreeMap<(Ipv4Addr, Ipv4Addr, u8), u32>,
+    by_compression: BTreeMap<IdentifierKey, u32>,
+    /// Identifiers of which there may be more than one connection.
+    contested: BTreeSet<IdentifierKey>,
     identifiers: Identifiers,
     half_open: VecDeque<ConnectionId>,
 }
@@ -116,13 +120,34 @@ impl ConnectionTable {
         if c.control.state == State::Closed {
             if self.by_compression.get(&key) == Some(&place) {
                 self.by_compression.remove(&key);
+                self.pass_identifier_on(key);
             }
             return None;
         }
         if std::mem::replace(&mut c.is_identified, true) {
             return None;
         }
-        self.by_compression.insert(key, place).filter(|before| *before != place)
+        let robbed = self.by_compression.insert(key, place).filter(|before| *before != place);
+        if robbed.is_some() {
+            self.contested.insert(key);
+        }
+        robbed
+    }
+
+    /// A peer that was restarted gives an identifier away again, and an answer of its life before may come later than one of this life. So
+    /// whoever had a contested identifier before has it again, the youngest first, until the last of them is gone.
+    fn pass_identifier_on(&mut self, key: IdentifierKey) {
+        if !self.contested.contains(&key) {
+            return;
+        }
+        let has_it = |c: &&Connection| {
+            let own = (c.control.remote.0, c.control.local.0, c.control.agreed.compression.unwrap_or(0));
+            c.is_identified && own == key && c.control.state != State::Closed
+        };
+        match self.iter().filter(has_it).max_by_key(|c| c.control.stats.opened_at) {
+            Some(heir) => drop(self.by_compression.insert(key, heir.control.id.index)),
+            None => drop(self.contested.remove(&key)),
+        }
     }
 
     /// Connections whose SYN is answered and not acknowledged.

@@ -12,7 +12,7 @@ use crate::scoreboard::Fate;
 use crate::state::State;
 use crate::timer::Timer;
 use crate::trace::{Cause, TraceEvent};
-use scps_types::Instant;
+use scps_wire::Instant;
 
 /// Retransmissions of a SYN-ACK (Linux `tcp_synack_retries`): whoever sent the SYN may be forged, and should not get many
 /// packets for one. A peer that is there repeats its SYN, and each one that comes is waited for as long again.
@@ -28,6 +28,8 @@ impl Connection {
             outbound.board.expire_embargoes(now);
             outbound.rearm_embargo(control);
         }
+        // What it held back is asked for when the connection has its turn.
+        control.timers.take_due(Timer::Pace, now);
         if control.timers.take_due(Timer::SnackDelay, now) {
             outbound.on_snack_delay(control, now, route);
         }
@@ -122,7 +124,9 @@ impl Outbound {
             self.doubt_length(control, now, route, timeouts);
         }
         let mss = self.full_segment(control, route);
-        self.path.on_timeout(self.path.loss_is_congestion(route, now), mss);
+        let rwnd = self.sender.edge().saturating_sub(self.sender.una());
+        let loss = self.loss_sample(now, route, (rwnd, mss));
+        self.path.on_timeout(&loss);
         self.recovery.begin_after_timeout(self.sender.next());
         if self.board.front().is_some_and(|f| f.fate == Fate::Sacked) {
             // The receiver reneged (RFC 2018 §8).

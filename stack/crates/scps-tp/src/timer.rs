@@ -1,6 +1,6 @@
 //! The timers of a connection: one enum, one table of deadlines, no callbacks.
 
-use scps_types::Instant;
+use scps_wire::Instant;
 
 /// What can be waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +25,11 @@ pub enum Timer {
     BetsReceive,
     /// A connection that nobody owns makes no progress.
     Orphan,
+    /// Congestion control paces new data.
+    Pace,
 }
 
-const COUNT: usize = 10;
+const COUNT: usize = 11;
 
 /// Deadlines by timer.
 #[derive(Clone, Debug, Default)]

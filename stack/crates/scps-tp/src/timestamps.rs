@@ -1,6 +1,6 @@
 //! RFC 7323 timestamps: our clock, the echo, and PAWS (scps-tp §2.9).
 
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 /// How long a stored timestamp stays comparable: 24 days (RFC 7323 §5.5).
 const RECENT_LIFETIME: Duration = Duration::from_secs(24 * 24 * 3600);

@@ -1,44 +1,27 @@
 //! What the engine tells about its inside: one record per event, data for analysis, not text for people.
 
 use crate::names::ConnectionId;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
-/// Why a segment was sent again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[non_exhaustive]
-pub enum Cause {
-    /// The retransmission timer.
-    Rto,
-    /// The peer's SNACK.
-    Snack,
-    /// SACK or duplicate acknowledgements.
-    Dupack,
-    /// The embargo of an earlier resend passed (persistent retransmission).
-    Embargo,
-    /// A probe for a lost tail.
-    TailProbe,
-    /// The second copy of the FY97 defect.
-    Double,
-    /// A smaller path MTU.
-    PathMtu,
-}
-
-impl Cause {
-    /// Every cause, in order.
-    pub const ALL: [Cause; 7] =
-        [Cause::Rto, Cause::Snack, Cause::Dupack, Cause::Embargo, Cause::TailProbe, Cause::Double, Cause::PathMtu];
-
-    /// The stable name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            Cause::Rto => "rto",
-            Cause::Snack => "snack",
-            Cause::Dupack => "dupack",
-            Cause::Embargo => "embargo",
-            Cause::TailProbe => "tail_probe",
-            Cause::Double => "double",
-            Cause::PathMtu => "path_mtu",
-        }
+scps_wire::named! {
+    /// Why a segment was sent again.
+    #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+    #[non_exhaustive]
+    pub enum Cause {
+        /// The retransmission timer.
+        Rto = "rto",
+        /// The peer's SNACK.
+        Snack = "snack",
+        /// SACK or duplicate acknowledgements.
+        Dupack = "dupack",
+        /// The embargo of an earlier resend passed (persistent retransmission).
+        Embargo = "embargo",
+        /// A probe for a lost tail.
+        TailProbe = "tail_probe",
+        /// The second copy of the FY97 defect.
+        Double = "double",
+        /// A smaller path MTU.
+        PathMtu = "path_mtu",
     }
 }
 

@@ -7,9 +7,9 @@ use scps_tp::{
     CloseReason, ConnectError, ConnectionId, DropReason, Endpoint, EndpointConfig, Event, ListenError, ListenerId,
     Trust,
 };
-use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Instant, Seed, SeqNum};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ANY: (Ipv4Addr, u16) = (Ipv4Addr::UNSPECIFIED, 0);

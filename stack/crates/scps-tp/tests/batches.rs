@@ -5,10 +5,10 @@ mod common;
 use common::{no_rate, packet, plain, Script, PEER_ISS, US};
 use proptest::prelude::*;
 use scps_tp::{AckBehaviour, Config, DropReason, RouteConfig, SegmentBatch, Trust};
-use scps_types::{Bitrate, Duration, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Bitrate, Duration, SeqNum};
 
 const SEGMENT: u32 = 1000;
 

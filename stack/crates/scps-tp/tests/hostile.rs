@@ -4,11 +4,11 @@
 mod common;
 use common::{ip_packet, no_rate, plain, Script, PEER, PEER_ISS, US};
 use scps_tp::{Config, Congestion, DropReason, Endpoint, EndpointConfig, State, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use std::net::Ipv4Addr;
 
 fn unlimited() -> Config {

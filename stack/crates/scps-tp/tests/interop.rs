@@ -8,7 +8,6 @@
 use scps_tp::{
     Config, Congestion, ConnectionId, Endpoint, EndpointConfig, Event, LossMeaning, RouteConfig, State, Stats, Trust,
 };
-use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
@@ -17,6 +16,7 @@ use scps_wire::protocol::SCPS_COMPRESSED;
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp, Verify};
 use scps_wire::udp::Udp;
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;

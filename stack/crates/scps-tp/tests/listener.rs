@@ -4,9 +4,9 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
 use scps_tp::{DropReason, Endpoint, EndpointConfig, Event, ListenError, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use std::net::Ipv4Addr;
 
 fn syn(port: u16) -> Vec<u8> {

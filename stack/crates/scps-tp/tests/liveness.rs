@@ -6,9 +6,9 @@ mod common;
 use common::{no_rate, packet, plain, Script, PEER, US};
 use proptest::prelude::*;
 use scps_tp::{Config, Congestion, RouteId, State, VegasConfig};
-use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, Instant, SeqNum};
 
 fn unlimited() -> Config {
     plain().congestion(Congestion::None)

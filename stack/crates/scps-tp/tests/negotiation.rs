@@ -4,8 +4,8 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{Config, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant};
 use scps_wire::options::Options;
+use scps_wire::{Bitrate, Duration, Instant};
 
 fn syn(config: Config, route: RouteConfig) -> Options {
     let mut s = Script::new(config, route);
@@ -242,7 +242,7 @@ fn initial_sequence_numbers_do_not_follow_the_clock() {
     let mut s = Script::new(plain(), no_rate());
     let mut isns = Vec::new();
     for port in 1..=20u16 {
-        let now = scps_types::Instant::from_millis(u64::from(port));
+        let now = scps_wire::Instant::from_millis(u64::from(port));
         s.now = now;
         s.endpoint.connect(now, (US.0, port), PEER, plain()).unwrap();
         s.advance(now);

@@ -4,11 +4,11 @@
 mod common;
 use common::{ip_packet, no_rate, plain, US};
 use scps_tp::{Congestion, ConnectionId, Endpoint, EndpointConfig, Event, RouteConfig, Trust};
-use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Instant, Seed, SeqNum};
 use std::net::Ipv4Addr;
 
 const HONEST: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 50);

@@ -4,10 +4,10 @@
 mod common;
 use common::{no_rate, plain, Script};
 use scps_tp::{Congestion, LossMeaning, RouteConfig};
-use scps_types::SeqNum;
 use scps_wire::options::Options;
 use scps_wire::scps::Snack;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::SeqNum;
 
 fn corruption() -> RouteConfig {
     no_rate().loss(LossMeaning::Corruption)

@@ -4,10 +4,10 @@
 mod common;
 use common::{no_rate, packet, plain, Script, PEER, PEER_ISS, US};
 use scps_tp::{CloseReason, Config, Congestion, DropReason, Event, RecvError};
-use scps_types::{Instant, Seed, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Instant, Seed, SeqNum};
 
 #[test]
 fn resets_count_only_at_the_exact_next_octet() {

@@ -4,9 +4,9 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{CloseReason, Config, Congestion, Endpoint, EndpointConfig, Event, OptionError, Trust};
-use scps_types::{Bitrate, Duration, Instant, Precedence, Seed, SeqNum};
 use scps_wire::compressed::Compressed;
 use scps_wire::ipv4::Ipv4;
+use scps_wire::{Bitrate, Duration, Instant, Precedence, Seed, SeqNum};
 
 #[test]
 fn a_record_ends_with_its_segment_and_keeps_its_mark_when_resent() {

@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, plain, Script};
 use scps_tp::{Config, Congestion, LossMeaning};
-use scps_types::Duration;
+use scps_wire::Duration;
 
 fn receiver() -> Script {
     Script::accepted(plain(), "mss 1000 caps 0x40 win 65535")

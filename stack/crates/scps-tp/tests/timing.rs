@@ -4,7 +4,7 @@
 mod common;
 use common::{no_rate, plain, Script, PEER, US};
 use scps_tp::{AckBehaviour, AckConfig, Config, Congestion, Event, RouteConfig, VegasConfig, VegasSlowStart};
-use scps_types::{Bitrate, Duration, Instant};
+use scps_wire::{Bitrate, Duration, Instant};
 
 fn rated(bps: u64) -> RouteConfig {
     RouteConfig::default().rate(Some(Bitrate::from_bps(bps)))

@@ -5,8 +5,8 @@
 use crate::checksum::Checksum;
 use crate::options::MAX_LEN;
 use crate::protocol::{SCPS_COMPRESSED, SCPS_STANDALONE, TCP};
+use crate::SeqNum;
 use crate::{be16, be32, Malformed};
-use scps_types::SeqNum;
 use std::net::Ipv4Addr;
 
 // Control octet 1.

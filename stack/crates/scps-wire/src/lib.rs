@@ -1,4 +1,5 @@
-//! Packet formats of the SCPS stack: what the bytes mean, and nothing about what to do with them.
+//! Packet formats of the SCPS stack: what the bytes mean, and nothing about what to do with them; and the values that every crate speaks
+//! in: time, sequence numbers, bit rates, seeds, and what protects a packet. Nothing here reads a clock or a source of entropy.
 //!
 //! Every format offers the same verbs: `parse` (bytes to value, checking lengths and checksums), `emit` (value to
 //! bytes), `emit_len`, and `Display` where a person reads it. A malformed packet is malformed: `parse` never panics
@@ -7,16 +8,31 @@
 //! Sources: docs/protocol/scps-tp.md, RFC 791, 793, 768, 792, 1662, 2018, 7323.
 #![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
+mod bitrate;
 pub mod checksum;
 pub mod compressed;
 pub mod hdlc;
 pub mod icmp;
+mod instant;
 pub mod ipv4;
 pub mod options;
 pub mod pcap;
+mod precedence;
 pub mod scps;
+mod seed;
+mod seq;
+mod services;
+mod settings;
 pub mod tcp;
 pub mod udp;
+
+pub use bitrate::{Bitrate, ParseBitrateError};
+pub use core::time::Duration;
+pub use instant::Instant;
+pub use precedence::Precedence;
+pub use seed::{Rng, Seed};
+pub use seq::SeqNum;
+pub use services::{Room, Services};
 
 /// IP protocol numbers the stack uses (scps-tp §1.2).
 pub mod protocol {

@@ -6,8 +6,8 @@ use crate::scps::{
     BindingSpaces, Capabilities, Snack, KIND_CAPABILITIES, KIND_CORRUPTION_EXPERIENCED, KIND_LEGACY_BETS,
     KIND_RECORD_BOUNDARY, KIND_SNACK,
 };
+use crate::SeqNum;
 use crate::{be16, be32};
-use scps_types::SeqNum;
 
 /// Octets a TCP header can hold after its fixed part (RFC 793 §3.1).
 pub const MAX_LEN: usize = 40;

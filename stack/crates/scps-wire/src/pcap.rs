@@ -1,7 +1,7 @@
 //! Classic pcap files: link types Ethernet, raw IP and USER0, microsecond and nanosecond stamps, either byte order.
 
+use crate::Instant;
 use crate::Malformed;
-use scps_types::Instant;
 
 /// What the captured octets begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

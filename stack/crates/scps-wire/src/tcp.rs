@@ -2,8 +2,8 @@
 
 use crate::checksum::Checksum;
 use crate::options::Options;
+use crate::SeqNum;
 use crate::{be16, be32, Malformed};
-use scps_types::SeqNum;
 use std::fmt;
 use std::net::Ipv4Addr;
 

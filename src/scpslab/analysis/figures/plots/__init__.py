@@ -7,11 +7,10 @@ from pathlib import Path
 from scpslab.analysis.figures.plots.metric_vs_axis import MetricVsAxis
 from scpslab.analysis.figures.plots.over_time import OverTime
 from scpslab.analysis.figures.plots.points import Points
-from scpslab.analysis.figures.plots.time_sequence import TimeSequence
 from scpslab.analysis.figures.recipe import FORM, RECIPES, Recipe, recipe_files
 from scpslab.core.choices import choice
 from scpslab.core.problems import Problem
-from scpslab.documents import Document, complaints, read
+from scpslab.documents.document import Document, complaints, read
 
 EXTENDS = "extends"
 MERGED_KEYS = ("x", "y", "conditions")
@@ -19,7 +18,6 @@ PLOTS: dict[str, type[Recipe]] = {
     "metric-vs-axis": MetricVsAxis,
     "over-time": OverTime,
     "points": Points,
-    "time-sequence": TimeSequence,
 }
 
 
@@ -56,9 +54,8 @@ def _extended(document: Document) -> Document:
     folder, named = document.places.path.parent, document.data[EXTENDS]
     bases = sorted(path.stem.removeprefix("_") for path in folder.glob("_*.yaml"))
     if named not in bases:
-        found = (
-            f'"{named}", but no file _{named}.yaml beside the recipe' if isinstance(named, str) else "no name of a base"
-        )
+        no_file = f'"{named}", but no file _{named}.yaml beside the recipe'
+        found = no_file if isinstance(named, str) else "no name of a base"
         raise document.places.error([Problem((EXTENDS,), found, *choice(named, bases))])
     base = read(folder / f"_{named}.yaml", FORM)
     if EXTENDS in base.data:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,18 +17,17 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullForma
 from pydantic import model_validator
 
 from scpslab.analysis.figures import canvas
-from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of
+from scpslab.analysis.figures.model_curves import METRICS, OF_LOSSES, TITLES, Path, path_of, speaks_tcp
 from scpslab.analysis.figures.model_curves import MODELS as MODEL_CURVES
-from scpslab.analysis.figures.recipe import PaperSeries, Recipe
+from scpslab.analysis.figures.recipe import Mark, PaperSeries, Recipe, mark_sentences, marks_of, points, words
 from scpslab.analysis.figures.source import NothingToDrawError, Source, axes_of, axis_number, fits
-from scpslab.analysis.figures.words import Mark, mark_sentences, marks_of, points, words
 from scpslab.analysis.run import RunCell
 from scpslab.analysis.statistics import ENOUGH, Group, ResultRow, group_rows
 from scpslab.analysis.table import Results
 from scpslab.core.choices import one_of
 from scpslab.core.problems import UnfitError
 from scpslab.core.units import KINDS, PERCENT, UnitError, parse
-from scpslab.documents import key
+from scpslab.documents.parts import key
 from scpslab.documents.quantities import OneOrMore
 
 # Exponents without mathematical typesetting, which is off because labels come from files (canvas.py).
@@ -38,26 +38,28 @@ STEPS_IN_GAP = 20  # at least so many of these steps are between two points of a
 
 
 class MetricVsAxis(Recipe):
-    """A metric against an axis of the sweep; every panel shows the papers' values."""
+    """A metric against an axis of the sweep; every panel shows the papers' values.
+
+    Attributes:
+        metric: A column of results.csv.
+        axis: The axis of the sweep.
+        series: The axes whose values make a series. Default: all others.
+        panels: The axis that has one panel for each value.
+        where: The cells to draw: axes, with a value or values for each.
+        paper: The values that the paper states.
+        models: Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.
+    """
 
     takes_units: ClassVar[bool] = True
     plot: Literal["metric-vs-axis"]
-    metric: str = key(says="A column of results.csv.", example="transfer_s")
-    axis: str = key(says="The axis of the sweep.", example="ber")
-    series: tuple[str, ...] = key(
-        (), says="The axes whose values make a series. Default: all others.", example=["stack"]
-    )
-    panels: str | None = key(None, says="The axis that has one panel for each value.", example="timestamps")
-    where: dict[str, OneOrMore] = key(
-        {}, says="The cells to draw: axes, with a value or values for each.", example={"level": 150}
-    )
-    paper: tuple[PaperSeries, ...] = key((), says="The values that the paper states.")
+    metric: str = key(example="transfer_s")
+    axis: str = key(example="ber")
+    series: tuple[str, ...] = key((), example=["stack"])
+    panels: str | None = key(None, example="timestamps")
+    where: dict[str, OneOrMore] = key({}, example={"level": 150})
+    paper: tuple[PaperSeries, ...] = key(())
 
-    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key(
-        (),
-        says="Curves of formulas: the line rate's floor, and TCP over random losses by Mathis and PFTK.",
-        example=["floor", "mathis"],
-    )
+    models: tuple[Literal["floor", "mathis", "pftk"], ...] = key((), example=["floor", "mathis"])
 
     @model_validator(mode="after")
     def _can_be_drawn(self) -> Self:
@@ -170,12 +172,8 @@ class MetricVsAxis(Recipe):
                 problem = f'found "{text}"; expected numbers. Choose another axis in the recipe.'
                 raise self.error(source, f"axis {self.axis}: {problem}")
             if unit is not None and not _counts_in(unit, text):
-                fitting = [
-                    name
-                    for units in KINDS.values()
-                    if any(_counts_in(other, text) for other in units)
-                    for name in units
-                ]
+                kinds = (units for units in KINDS.values() if any(_counts_in(other, text) for other in units))
+                fitting = [name for units in kinds for name in units]
                 problem = f'found "{text}", and x.unit {unit} in the recipe; {one_of(unit, fitting)}'
                 raise self.error(source, f"axis {self.axis}: {problem}")
             numbers.append(number)
@@ -184,14 +182,11 @@ class MetricVsAxis(Recipe):
 
 def _counts_in(unit: str, text: str) -> bool:
     """Whether an axis value is of the kind that a unit counts. Percent are of plain numbers."""
-    try:
-        return (
-            float(text) >= 0
-            if unit == PERCENT
-            else any(parse(kind, text) >= 0 for kind, units in KINDS.items() if unit in units)
-        )
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        if unit == PERCENT:
+            return float(text) >= 0
+        return any(parse(kind, text) >= 0 for kind, units in KINDS.items() if unit in units)
+    return False
 
 
 def _by_number(groups: list[Group]) -> list[Group]:
@@ -208,7 +203,8 @@ def _draw_models(
         problem = f'found models for "{recipe.metric}"; expected {", ".join(METRICS)}. Leave out the models.'
         raise recipe.error(source, problem)
     paths: dict[float, Path] = {}
-    for cell in cells:
+    # The formulas are of TCP: beside it, programs and SCPS-TP have other segments.
+    for cell in [one for one in cells if speaks_tcp(one)] or cells:
         value = axes_of(cell)[recipe.axis]
         number, path = recipe.number(value), path_of(cell)
         if number is not None and paths.setdefault(number, path) != path:
@@ -271,12 +267,11 @@ class _Positions:
 def _draw_series(
     axes: Axes, recipe: MetricVsAxis, keys: Sequence[tuple[str, ...]], groups: Sequence[Group], position: _Positions
 ) -> None:
-    # The first axis of a series chooses colour and marker, the others the line style and whether markers are filled.
     first = list(dict.fromkeys(key[:1] for key in keys))
     rest = list(dict.fromkeys(key[1:] for key in keys))
     by = recipe.y.divisor(recipe.metric)
     for index, group_key in enumerate(keys):
-        colour_at, style_at = first.index(group_key[:1]), rest.index(group_key[1:])
+        look = _look(first.index(group_key[:1]), rest.index(group_key[1:]), len(rest))
         members = [(recipe.number(group.key[-1]) or 0.0, group) for group in groups if group.key[:-1] == group_key]
         drawn = [
             (position(number, index - (len(keys) - 1) / 2), mean.mean, mean.shown or (mean.mean, mean.mean), group)
@@ -289,10 +284,7 @@ def _draw_series(
             [middle / by for _, middle, *_ in drawn],
             yerr=[[abs(middle / by - ends[side] / by) for _, middle, ends, _ in drawn] for side in (0, 1)],
             label=", ".join(group_key) or recipe.metric,
-            color=canvas.colour(colour_at),
-            marker=canvas.marker(colour_at),
-            markerfacecolor=canvas.colour(colour_at) if style_at % 2 == 0 else "white",
-            linestyle=canvas.line_style(style_at),
+            **look,
         )
         for x, middle, _, group in drawn:
             if group.completed < _ended(group):
@@ -304,9 +296,23 @@ def _draw_series(
                     xytext=(aside, 6),
                     textcoords="offset points",
                     fontsize=7.5,
-                    color=canvas.colour(colour_at),
+                    color=look["color"],
                     ha=side,
                 )
+
+
+def _look(first: int, rest: int, others: int) -> dict[str, Any]:
+    """How a series is drawn: the first axis chooses colour and marker, the `others` of the rest the line style and
+    whether markers are filled; and so does the first one where it has more values than there are colours.
+    """
+    colour, style = canvas.colour(first), rest + first // len(canvas.COLOURS) * others
+    filled = colour if style % 2 == 0 else "white"
+    return {
+        "color": colour,
+        "marker": canvas.marker(first),
+        "markerfacecolor": filled,
+        "linestyle": canvas.line_style(style),
+    }
 
 
 def _ended(group: Group) -> int:
@@ -320,13 +326,9 @@ def _caption(recipe: MetricVsAxis, run: str, groups: Sequence[Group], pooled: Se
     means = [group.means[recipe.metric] for group in groups]
     bars = "95 % Student-t intervals" if any(mean.shown and not mean.has_range for mean in means) else ""
     if any(mean.has_range for mean in means):
-        where = (
-            f" (where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)"
-            if bars
-            else ""
-        )
-        few = f"bars from the least to the greatest value{where}"
-        bars = " or ".join(filter(None, (bars, few)))
+        few = "bars from the least to the greatest value"
+        where = f"(where n is below {ENOUGH}, or the interval would reach below 0 or above the link's rate)"
+        bars = f"{bars} or {few} {where}" if bars else few
     around = f"Means and {bars}" if bars else "Means"
     sentences = [f"Run {run}. {around}, n = {n} per point; incomplete transfers are counted, not averaged."]
     if len({group.key[:-1] for group in groups}) > 1:

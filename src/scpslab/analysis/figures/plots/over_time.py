@@ -1,11 +1,10 @@
-"""A transfer over time: windows and flight, round-trip time, queue, losses, bytes arrived, throughput; one cell, or
-several over each other.
+"""A transfer over time: windows and flight, round-trip time, queue, bytes arrived, throughput; one cell, or several
+over each other. What was lost, and why, is shown by the studio.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
@@ -15,28 +14,16 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from scpslab.analysis.figures.canvas import COLOURS, MUTED, colour, line_style, new_stack
-from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe
-from scpslab.analysis.figures.source import (
-    NothingToDrawError,
-    Source,
-    connection_at,
-    flow_if_seen,
-    label_of,
-    shown,
-    transfer_of,
-)
-from scpslab.analysis.figures.words import words
-from scpslab.analysis.lost_packets import find_losses
-from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets, queue_samples
-from scpslab.analysis.run import RunCell
-from scpslab.analysis.viewpoints import bottleneck, steady_bps
+from scpslab.analysis.figures.recipe import AxisStyle, CellRecipe, words
+from scpslab.analysis.figures.source import NothingToDrawError, Source, flow_if_seen, label_of, shown, transfer_of
+from scpslab.analysis.metrics.data_flows import DATA_FLOWS, load_packets
+from scpslab.analysis.run import RunCell, bottleneck, steady_bps
 from scpslab.core import units
-from scpslab.core.strict_json import JsonObject, number
-from scpslab.documents import key
+from scpslab.core.addresses import ip_of
+from scpslab.documents.parts import key
 from scpslab.measure.connections import Floats, Ints
-from scpslab.measure.losses import Lost
+from scpslab.measure.states import NONE
 from scpslab.measure.traces import binned_rate, flight_bytes, new_bytes, round_trips
-from scpslab.plan.links import ALL_CAUSES, FLIPPED, QUEUE
 
 if TYPE_CHECKING:
     from scpslab.analysis.run import Transfer
@@ -45,92 +32,65 @@ KILO, MEGA, MS_PER_S = 1e3, 1e6, 1e3
 MOST_BINS = 1_000_000  # more fill the memory, and no picture shows them
 MOST_CELLS = 4  # that are drawn over each other without being asked for
 NO_THRESHOLD = 4.0  # a threshold above this many largest windows is the stack's word for "none yet"
-CAUSES = (*ALL_CAUSES, FLIPPED)
-WINDOW, ROUND_TRIP, DEPTH, LOST, ARRIVED, RATE = PANELS = (
+WINDOW, ROUND_TRIP, DEPTH, ARRIVED, RATE = PANELS = (
     "window (kB)",
     "round trip (ms)",
     "queue (kB)",
-    "lost",
     "arrived (kB)",
     "rate (Mbit/s)",
 )
 # What recipes call them.
-WORDS = dict(zip(("window", "round-trip", "queue", "lost", "arrived", "rate"), PANELS, strict=True))
+WORDS = dict(zip(("window", "round-trip", "queue", "arrived", "rate"), PANELS, strict=True))
 CONGESTION = "congestion"
-CAUSE_HEIGHT = 0.22  # a row of marks in the panel of losses, as a share of a panel
-ROW_LETTERS = 12  # of a row's direction and flow, beside the panel
 MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
 TRANSFER_TIME = "transfer_s"
 UNACKNOWLEDGED = "unacknowledged"  # bytes behind a hole count, so it may exceed cwnd
-NO_RECORD = "Without a record of packets, only those losses are shown that a queue probe counted, whatever their flow."
-# Whose packets a row of losses shows; the last where nothing tells.
-OWN, OTHERS, ALL = FLOWS = ("its own", "other flows", "all flows")
 # The link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves.
 SHOWN_RATE = 0.3
 
 Series: TypeAlias = tuple[Floats, Floats]  # seconds since the transfer's start, values
 NOTHING: Series = (np.zeros(0), np.zeros(0))
-# What the sender tells of itself, in bytes and milliseconds: its key, and a factor (None: its segment size). Of an SCPS
-# program's trace, and of samples of tcp_info.
-Keys: TypeAlias = Mapping[str, tuple[str, float | None]]
-TRACE: Keys = {
-    "cwnd": ("cwnd", 1),
-    "ssthresh": ("ssthresh", 1),
-    "flight": ("flight_size", 1),
-    ROUND_TRIP: ("srtt_s", MS_PER_S),
-}
-TCP_INFO: Keys = {
-    "cwnd": ("cwnd_segments", None),
-    "ssthresh": ("ssthresh_segments", None),
-    "flight": ("unacked", None),
-    ROUND_TRIP: ("srtt_ms", 1),
-}
 
 
 class OverTime(CellRecipe):
     """Panels without data are left out.
 
     Without `cells`, the first repeat of each point of the sweep is drawn: four at most, of comparable durations.
+
+    Attributes:
+        quantities: What to draw, of what has data.
+        bin_s: Width of a bin of the rate in seconds.
+        y: Not used: every panel has its own unit.
     """
 
     plot: Literal["over-time"]
-    quantities: tuple[Literal["window", "round-trip", "queue", "lost", "arrived", "rate"], ...] = key(
-        tuple(WORDS), says="What to draw, of what has data.", example=["rate"]
+    quantities: tuple[Literal["window", "round-trip", "queue", "arrived", "rate"], ...] = key(
+        tuple(WORDS), example=["rate"]
     )
-    bin_s: Annotated[float, Field(gt=0)] = key(0.5, says="Width of a bin of the rate in seconds.", example=0.5)
-    y: AxisStyle = key(AxisStyle(label="(each panel has its own unit)"), says="Not used: every panel has its own unit.")
+    bin_s: Annotated[float, Field(gt=0)] = key(0.5, example=0.5)
+    y: AxisStyle = key(AxisStyle(label="(each panel has its own unit)"))
 
     def draw(self, source: Source) -> Figure:
         """Time counts from the start of the transfer.
 
         Raises:
-            NothingToDrawError: the run has neither captures nor records of a transfer.
+            NothingToDrawError: the run has neither a record of packets nor a capture of the transfer.
         """
         cells = self.chosen(source)
         wanted = [panel for word, panel in WORDS.items() if word in self.quantities]
         histories = [_history(cell, self.bin_s).only(wanted) for cell in cells]
         drawn = [panel for panel in wanted if any(history.has(panel) for history in histories)]
         if not drawn:
-            raise NothingToDrawError(
-                f"{cells[0].folder}: found no capture, no tcp_info and no queue probe of the transfer; expected one. "
-                "Add one to the probes."
-            )
-        rows = sorted({row for history in histories for row in history.losses})
-        heights = [CAUSE_HEIGHT * (len(rows) + 0.5) if panel == LOST else 1.0 for panel in drawn]
-        with new_stack(words(self, cells, self._caption(source, cells, histories)), heights) as (figure, panels):
+            found = "found no record of packets, and no capture of the transfer"
+            advice = "Run it with packets: true."
+            raise NothingToDrawError(f"{cells[0].folder}: {found}; expected one. {advice}")
+        caption = self._caption(source, cells, histories)
+        with new_stack(words(self, cells, caption), [1.0] * len(drawn)) as (figure, panels):
             for panel, axes in zip(drawn, panels, strict=True):
                 for index, history in enumerate(histories):
-                    if panel == LOST:
-                        _draw_losses(axes, history, rows, index, len(histories))
-                    else:
-                        _draw_panel(axes, panel, history, index, is_alone=len(histories) == 1)
+                    _draw_panel(axes, panel, history, index, is_alone=len(histories) == 1)
                 axes.set_ylabel(panel)
-                if panel == LOST:
-                    axes.set_yticks(range(len(rows)), [row.label for row in rows], fontsize=8)
-                    axes.set_ylim(len(rows) - 0.4, -0.6)
-                    axes.grid(visible=False, axis="y")
-                else:
-                    axes.set_ylim(0, 1.08 * max(axes.dataLim.y1, 1e-9))
+                axes.set_ylim(0, 1.08 * max(axes.dataLim.y1, 1e-9))
             panels[-1].set_xlabel(self.x.label)
             panels[-1].set_xlim(self.x.min or 0, self.x.max)
         return figure
@@ -160,7 +120,7 @@ class OverTime(CellRecipe):
             )
         if any(len(history.series[CONGESTION][0]) for history in histories):
             sentences.append("Grey: IP packets of the congestion generator at the source.")
-        if len(cells) > 1:
+        if len(cells) > 1 and any(history.has(WINDOW) for history in histories):
             has_threshold = any(len(history.series["ssthresh"][0]) for history in histories)
             sentences.append(f"Thin: {UNACKNOWLEDGED}{'; dotted: ssthresh' if has_threshold else ''}.")
         if any(history.has(ROUND_TRIP) and not history.is_round_trip_smoothed for history in histories):
@@ -169,38 +129,12 @@ class OverTime(CellRecipe):
             sentences.append(f"Link rate: {', '.join(units.text('rate', rate) for rate in rates)}.")
         if hops := sorted({history.hop for history in histories if history.has(DEPTH)}):
             sentences.append(f"Queue: before {' and '.join(hops)}.")
-        sentences += _on_losses(histories)
         if left_out := max(0, len(self._points(source)) - len(cells)):
             sentences.append(
                 f"{left_out} other points of the sweep are not drawn (four at most, whose transfers last up to "
                 f"{MOST_RATIO:g} times as long as the shortest): choose cells with --cell."
             )
         return " ".join(sentences)
-
-
-@dataclass(frozen=True, order=True)
-class _Row:
-    """A kind of loss: `is_far` where it is not the drawn queue's direction. In the order in which the rows stand."""
-
-    is_far: bool
-    link: str
-    direction: str
-    flow: int  # place in FLOWS
-    cause: int  # place in CAUSES
-    word: str
-
-    @classmethod
-    def of(cls, cause: str, place: tuple[str, str], flow: str, drawn: tuple[str, str]) -> _Row:
-        """The row of losses by a cause at a link and direction; `drawn`: those of the drawn queue."""
-        return cls(place != drawn, *place, FLOWS.index(flow), CAUSES.index(cause), cause)
-
-    @property
-    def label(self) -> str:
-        """Beside the panel: the cause, and below it direction and flow."""
-        whose = {OWN: "", OTHERS: ": others", ALL: ": all"}[FLOWS[self.flow]]
-        room = ROW_LETTERS - len(whose)
-        place = self.direction if len(self.direction) <= room else f"{self.direction[: room - 1]}…"
-        return f"{self.word}\n{place}{whose}"
 
 
 @dataclass(frozen=True)
@@ -216,8 +150,6 @@ class _History:
     is_round_trip_smoothed: bool
     link_bps: int | None
     hop: str
-    losses: Mapping[_Row, Floats]
-    loss_notes: Sequence[str]
     rate_at: str
 
     def only(self, panels: Sequence[str]) -> _History:
@@ -225,12 +157,10 @@ class _History:
         lines = {WINDOW: ("cwnd", "ssthresh", "flight"), RATE: (RATE, CONGESTION)}
         kept = {name for panel in panels for name in lines.get(panel, (panel,))}
         series = {name: its if name in kept else NOTHING for name, its in self.series.items()}
-        return replace(self, series=series, losses=self.losses if LOST in panels else {})
+        return replace(self, series=series)
 
     def has(self, panel: str) -> bool:
         """Whether a panel shows something of it."""
-        if panel == LOST:
-            return bool(self.losses)
         return any(len(self.series[name][0]) for name in (("cwnd", "flight") if panel == WINDOW else (panel,)))
 
 
@@ -265,8 +195,7 @@ def _history(cell: RunCell, bin_s: float) -> _History:
     told["ssthresh"] = (t_s, np.where(is_set, threshold, np.nan)) if np.any(is_set) else NOTHING
     hop = bottleneck(cell.plan, workload)
     place = hop.place if hop else ("", "")
-    t_s, depth_bytes, drops = queue_samples(cell, hop)
-    losses, notes = _losses(cell, place, start_s, t_s[1:][np.diff(drops) > 0])
+    t_s, depth_bytes = cell.record.depth(*hop.place) if hop and cell.record else NOTHING
     series = {
         **{name: (told[name][0], told[name][1] / KILO) for name in ("flight", "cwnd", "ssthresh")},
         ROUND_TRIP: told[ROUND_TRIP],
@@ -292,8 +221,6 @@ def _history(cell: RunCell, bin_s: float) -> _History:
         is_round_trip_smoothed=is_smoothed,
         link_bps=steady_bps(cell.plan, hop),
         hop=f"{place[0]}, {place[1]} direction",
-        losses=losses,
-        loss_notes=notes,
         rate_at="sink" if arrived is not None else "source",
     )
 
@@ -305,86 +232,34 @@ def _rate(cell: RunCell, t_s: Floats, size_bytes: Ints, bin_s: float, end_s: flo
         NothingToDrawError: too many bins.
     """
     if end_s > MOST_BINS * bin_s:
-        raise NothingToDrawError(
-            f"{cell.folder}: found a bin_s of {bin_s:g} for {end_s:g} s; expected at most {MOST_BINS} bins. "
-            "Choose a larger one in the recipe."
-        )
+        expected = f"expected at most {MOST_BINS} bins. Choose a larger one in the recipe."
+        raise NothingToDrawError(f"{cell.folder}: found a bin_s of {bin_s:g} for {end_s:g} s; {expected}")
     edges, rate_bps = binned_rate(t_s, size_bytes, bin_s, 0.0, end_s)
     return edges + bin_s / 2, rate_bps / MEGA
 
 
 def _told_by_sender(cell: RunCell, workload: Transfer, start_s: float) -> dict[str, Series]:
-    """The sender's own view: an SCPS program's trace, the kernel's state at each acknowledgement, else the tcp_info
-    samples of the connection.
-    """
-    lines, keys = cell.records(f"{workload.name}-{workload.from_}-trace"), TRACE
-    own = [one for one in cell.states if not lines and _is_of(workload, one.remote)]
-    if own:
-        # iperf3 and the file protocols have another connection, for control.
-        one = max(own, key=lambda one: len(one.t_ns))
-        t_s = one.t_ns / 1e9 - start_s
-        in_bytes = {"cwnd": one.cwnd_bytes, "ssthresh": np.where(one.ssthresh_bytes < 0, np.inf, one.ssthresh_bytes)}
-        series = {name: (t_s, its.astype(np.float64)) for name, its in in_bytes.items()}
-        return {**series, "flight": NOTHING, ROUND_TRIP: (t_s, one.srtt_us / MS_PER_S)}
-    if not lines:
-        probe = next((probe for probe in cell.plan.cell.probes if probe.sampled_node == workload.from_), None)
-        connections: dict[str, list[JsonObject]] = {}
-        for line in cell.records(probe.name) if probe else ():
-            if _is_of(workload, str(line.get("remote"))):
-                connections.setdefault(str(line.get("local")), []).append(line)
-        lines = max(connections.values(), key=lambda lines: number(lines[-1], "bytes_acked") or 0, default=[])
-        keys = TCP_INFO
-    return {name: _column(lines, *its, start_s) for name, its in keys.items()}
+    """The sender's own view at each acknowledgement; a rate alone has no window."""
+    own = [one for one in cell.senders if _is_of(workload, one.remote) and one.gateway in ("", workload.from_)]
+    if not own:
+        return dict.fromkeys(("cwnd", "ssthresh", "flight", ROUND_TRIP), NOTHING)
+    # iperf3 and the file protocols have another connection, for control.
+    one = max(own, key=lambda one: len(one.t_ns))
+    t_s, has_window = one.t_ns / 1e9 - start_s, one.cwnd_bytes != NONE
+    return {
+        "cwnd": (t_s[has_window], one.cwnd_bytes[has_window].astype(np.float64)),
+        "ssthresh": (t_s, np.where(one.ssthresh_bytes == NONE, np.inf, one.ssthresh_bytes)),
+        "flight": NOTHING,
+        ROUND_TRIP: (t_s, one.srtt_us / MS_PER_S),
+    }
 
 
 def _is_of(workload: Transfer, remote: str) -> bool:
     """Whether a connection of the sender with this other end may carry the transfer: a file's data connection has a
     port of its own.
     """
-    address, _, port = remote.rpartition(":")
-    return address == workload.to_ip and DATA_FLOWS[workload.kind].has_own_port == (port == str(workload.port))
-
-
-def _column(lines: Iterable[JsonObject], name: str, factor: float | None, start_s: float) -> Series:
-    samples = [
-        (t_s - start_s, value * ((number(line, "mss_bytes") or 0) if factor is None else factor))
-        for line in lines
-        if (t_s := number(line, "t_s")) is not None and (value := number(line, name)) is not None
-    ]
-    table = np.array(samples, dtype=np.float64).reshape(-1, 2)
-    return table[:, 0], table[:, 1]
-
-
-def _losses(
-    cell: RunCell, drawn: tuple[str, str], start_s: float, dropped_s: Floats
-) -> tuple[dict[_Row, Floats], Sequence[str]]:
-    """Times of losses, and what a reader must know of these; without a record those of the drawn queue's drops."""
-    if cell.record is None:
-        losses = {_Row.of(QUEUE, drawn, ALL, drawn): dropped_s - start_s} if len(dropped_s) else {}
-        return losses, (NO_RECORD,)
-    found, ends = find_losses(cell, ""), _ends(cell)
-    times: dict[_Row, list[float]] = {}
-    for lost in found.lost:
-        row = _Row.of(lost.cause, (lost.link, lost.direction), _flow_of(lost, ends), drawn)
-        times.setdefault(row, []).append(lost.t_s - start_s)
-    return {row: np.array(t_s) for row, t_s in times.items()}, found.notes
-
-
-def _ends(cell: RunCell) -> set[str]:
-    """Both ends of the transfer's connection, as `Lost` writes them; none where it was not seen."""
-    for at in ("source", "sink"):
-        try:
-            connection = connection_at(cell, at)
-        except NothingToDrawError:
-            continue
-        return {f"{connection.client_ip}:{connection.client_port}", f"{connection.server_ip}:{connection.server_port}"}
-    return set()
-
-
-def _flow_of(lost: Lost, ends: set[str]) -> str:
-    if not ends or (lost.payload_bytes is None and lost.protocol != "icmp"):
-        return ALL
-    return OWN if {lost.source, lost.destination} == ends else OTHERS
+    port = remote.rpartition(":")[2]
+    return ip_of(remote) == workload.to_ip and DATA_FLOWS[workload.kind].has_own_port == (port == str(workload.port))
 
 
 def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alone: bool) -> None:
@@ -415,31 +290,3 @@ def _draw_panel(axes: Axes, panel: str, history: _History, index: int, *, is_alo
         is_named = name in axes.get_legend_handles_labels()[1]
         if not is_named and history.series[RATE][1].max(initial=0.0) >= SHOWN_RATE * link:
             axes.axhline(link, color=MUTED, linewidth=1, linestyle=(0, (6, 3)), label=name)
-
-
-def _draw_losses(axes: Axes, history: _History, rows: list[_Row], index: int, cells: int) -> None:
-    """In each row the cells stand below each other."""
-    for row, times in history.losses.items():
-        height = np.full(len(times), rows.index(row) + (index - (cells - 1) / 2) * 0.7 / cells)
-        size = 9.0 if cells == 1 else 5.0
-        axes.plot(
-            times, height, linestyle="none", marker="|", markersize=size, markeredgewidth=1.3, color=colour(index)
-        )
-
-
-def _on_losses(histories: Sequence[_History]) -> list[str]:
-    """How many packets were lost where, and of which flow, if any is drawn; and what a reader must know of them."""
-    lost: Counter[_Row] = Counter()
-    for history in histories:
-        lost.update({row: len(times) for row, times in history.losses.items()})
-    places: dict[tuple[str, str, int], list[str]] = {}
-    for row in sorted(lost):
-        places.setdefault((row.link, row.direction, row.flow), []).append(f"{lost[row]} {row.word}")
-    counted = [
-        f"on {link}, {direction} direction, {FLOWS[flow]}: {', '.join(counts)}"
-        for (link, direction, flow), counts in places.items()
-    ]
-    notes = dict.fromkeys(
-        note for history in histories for note in history.loss_notes if len(histories) == 1 or note == NO_RECORD
-    )
-    return [f"Lost {'; '.join(counted)}.", *notes] if counted else []

@@ -3,8 +3,6 @@
 It needs no probe.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -13,11 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scpslab.analysis.figures.canvas import COLOURS, MUTED, new_stack
-from scpslab.analysis.figures.recipe import AxisStyle, Recipe
+from scpslab.analysis.figures.recipe import AxisStyle, Recipe, words
 from scpslab.analysis.figures.source import NothingToDrawError, Source
-from scpslab.analysis.figures.words import words
 from scpslab.analysis.statistics import Group, ResultRow, group_rows
-from scpslab.documents import key
+from scpslab.documents.parts import key
 
 ROW_SHARE = 0.22  # height of a row, as a share of a panel
 MOST_ROWS = 40  # more would make a picture that no screen shows
@@ -27,14 +24,18 @@ UNITS = {"_s": "s", "_bps": "bit/s", "_pct": "%", "_ms": "ms", "_bytes": "bytes"
 
 
 class Points(Recipe):
-    """Dots are single cells, the bar is their mean. Points of the sweep without a value keep their row."""
+    """Dots are single cells, the bar is their mean. Points of the sweep without a value keep their row.
+
+    Attributes:
+        metric: A column of results.csv. Default: the first telling one that the run has.
+        x: Not used: the metric has its own unit.
+        y: Not used: rows are points of the sweep.
+    """
 
     plot: Literal["points"]
-    metric: str | None = key(
-        None, says="A column of results.csv. Default: the first telling one that the run has.", example="goodput_bps"
-    )
-    x: AxisStyle = key(AxisStyle(label="(the metric)"), says="Not used: the metric has its own unit.")
-    y: AxisStyle = key(AxisStyle(label="(points of the sweep)"), says="Not used: rows are points of the sweep.")
+    metric: str | None = key(None, example="goodput_bps")
+    x: AxisStyle = key(AxisStyle(label="(the metric)"))
+    y: AxisStyle = key(AxisStyle(label="(points of the sweep)"))
 
     def draw(self, source: Source) -> Figure:
         """A row for each point of the sweep.
@@ -69,10 +70,9 @@ class Points(Recipe):
             if name in results.names and any(name in row.numbers for row in results.rows):
                 return name
         known = ", ".join(results.metrics) or "a workload with metrics"
-        raise NothingToDrawError(
-            f"{source.run_dir}: figure {self.name}: found no value of {self.metric or 'any metric'}; "
-            f"expected one of {known}."
-        )
+        found = f"found no value of {self.metric or 'any metric'}"
+        expected = f"expected one of {known}."
+        raise NothingToDrawError(f"{source.run_dir}: figure {self.name}: {found}; {expected}")
 
 
 def _values(rows: Sequence[ResultRow], varied: Sequence[str], metric: str) -> dict[tuple[str, ...], list[float]]:

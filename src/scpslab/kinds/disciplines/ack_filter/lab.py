@@ -1,7 +1,5 @@
 """The acknowledgement filter: CAKE's."""
 
-from __future__ import annotations
-
 from scpslab.lab.disciplines import DISCIPLINES, Discipline
 from scpslab.plan.disciplines import Queue
 

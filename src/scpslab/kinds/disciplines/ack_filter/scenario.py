@@ -1,7 +1,5 @@
 """The acknowledgement filter: of waiting acknowledgements of a connection only the newest is kept."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scpslab.scenario.disciplines import Discipline

@@ -1,7 +1,5 @@
 """CoDel: the kernel's, in a token bucket."""
 
-from __future__ import annotations
-
 from scpslab.lab.disciplines import DISCIPLINES, TokenBucket
 from scpslab.plan.disciplines import FULL_PACKET_BYTES, Queue
 

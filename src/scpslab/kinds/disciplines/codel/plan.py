@@ -1,7 +1,5 @@
 """CoDel's settings."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scpslab.plan.disciplines import QueueSettings

@@ -1,7 +1,5 @@
 """CoDel (RFC 8289): packets are dropped when for too long none of them has waited less than a target."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from scpslab.core import units
@@ -17,18 +15,16 @@ MS_NS = 10**6
 
 
 class Codel(Discipline, kind="codel"):
-    """Drops, or marks, by the time in the queue."""
+    """Drops, or marks, by the time in the queue.
 
-    codel_target: PositiveDuration | None = key(
-        None,
-        says="codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.",
-        example="5 ms",
-    )
-    codel_interval: PositiveDuration | None = key(
-        None,
-        says="codel: longest time for which the target may be missed. Default: 100 ms. Should cover a round trip.",
-        example="600 ms",
-    )
+    Attributes:
+        codel_target: codel: acceptable time in the queue. Default: 5 ms. Must cover the time of a packet.
+        codel_interval: codel: longest time for which the target may be missed. Default: 100 ms. Should cover a round
+            trip.
+    """
+
+    codel_target: PositiveDuration | None = key(None, example="5 ms")
+    codel_interval: PositiveDuration | None = key(None, example="600 ms")
 
     def settings(self, queue: Queue) -> Planned:
         """RFC 8289 §4.4: 5 ms and 100 ms, for round trips of the Internet; a geostationary hop needs the scenario's

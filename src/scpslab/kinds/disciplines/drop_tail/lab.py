@@ -1,7 +1,5 @@
 """Drop-tail: netem's rate gives packets exact times; the eBPF program `entering` holds the limit."""
 
-from __future__ import annotations
-
 from scpslab.lab.disciplines import DISCIPLINES, ETHERNET_HEADER_BYTES, NETEM_LIMIT, Discipline
 from scpslab.plan.disciplines import Queue
 

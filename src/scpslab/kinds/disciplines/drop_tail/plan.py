@@ -1,7 +1,5 @@
 """Drop-tail has no settings, and the only serialiser that is exact."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scpslab.plan.disciplines import QueueSettings

@@ -1,7 +1,5 @@
 """RED's settings."""
 
-from __future__ import annotations
-
 import math
 from typing import ClassVar
 
@@ -23,6 +21,7 @@ class Red(QueueSettings, kind="red"):
     """
 
     MARKS: ClassVar[bool] = True
+    DRAWS: ClassVar[bool] = True
 
     min_bytes: Size
     max_bytes: Size

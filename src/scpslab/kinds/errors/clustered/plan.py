@@ -1,7 +1,5 @@
 """Clustered bit errors."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 

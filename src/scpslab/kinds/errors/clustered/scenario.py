@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 
 
 class ClusteredModel(BitErrorRate, kind="clustered"):
-    """Error events with several wrong bits each."""
+    """Error events with several wrong bits each.
 
-    mean_errors_per_burst: float = key(
-        4.0,
-        says="clustered: mean bit errors of an event; 4 fits the FY97 measurements.",
-        least=1,
-        most=1e15,
-        example=4.0,
-    )
-    mean_gap_in_burst: float = key(
-        3.0, says="clustered: mean distance between errors of an event, in bits.", least=1, most=1e15, example=3.0
-    )
+    Attributes:
+        mean_errors_per_burst: clustered: mean bit errors of an event; 4 fits the FY97 measurements.
+        mean_gap_in_burst: clustered: mean distance between errors of an event, in bits.
+    """
+
+    mean_errors_per_burst: float = key(4.0, least=1, most=1e15, example=4.0)
+    mean_gap_in_burst: float = key(3.0, least=1, most=1e15, example=3.0)
 
     def check_complete(self) -> None:
         """Refuses a rate that is higher than within a cluster."""

@@ -1,7 +1,5 @@
 """The Gilbert–Elliott channel."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal
 

@@ -27,28 +27,26 @@ STARTS = 1 << 16
 
 
 class GilbertElliottModel(ErrorModel, kind="gilbert-elliott"):
-    """A good and a bad state."""
+    """A good and a bad state.
 
-    clock: Literal["bits", "time"] = key(
-        "bits",
-        says="gilbert-elliott: what its states last for: bits that are sent, or time (fades that pass while nobody "
-        "sends).",
-        example="time",
-    )
-    good_to_bad_per_bit: Probability = key(
-        0.0, says="gilbert-elliott: probability per bit of a transition from the good to the bad state.", example=1e-6
-    )
-    bad_to_good_per_bit: Probability = key(
-        0.0, says="gilbert-elliott: probability per bit of a transition from the bad to the good state.", example=1e-3
-    )
-    mean_good: PositiveDuration | None = key(
-        None, says="gilbert-elliott with clock time: how long the good state lasts on average.", example="10 s"
-    )
-    mean_bad: PositiveDuration | None = key(
-        None, says="gilbert-elliott with clock time: how long the bad state lasts on average.", example="500 ms"
-    )
-    ber_good: Probability = key(0.0, says="gilbert-elliott: bit error rate in the good state.", example=0.0)
-    ber_bad: Probability = key(0.0, says="gilbert-elliott: bit error rate in the bad state.", example=1e-2)
+    Attributes:
+        clock: gilbert-elliott: what its states last for: bits that are sent, or time (fades that pass while nobody
+            sends).
+        good_to_bad_per_bit: gilbert-elliott: probability per bit of a transition from the good to the bad state.
+        bad_to_good_per_bit: gilbert-elliott: probability per bit of a transition from the bad to the good state.
+        mean_good: gilbert-elliott with clock time: how long the good state lasts on average.
+        mean_bad: gilbert-elliott with clock time: how long the bad state lasts on average.
+        ber_good: gilbert-elliott: bit error rate in the good state.
+        ber_bad: gilbert-elliott: bit error rate in the bad state.
+    """
+
+    clock: Literal["bits", "time"] = key("bits", example="time")
+    good_to_bad_per_bit: Probability = key(0.0, example=1e-6)
+    bad_to_good_per_bit: Probability = key(0.0, example=1e-3)
+    mean_good: PositiveDuration | None = key(None, example="10 s")
+    mean_bad: PositiveDuration | None = key(None, example="500 ms")
+    ber_good: Probability = key(0.0, example=0.0)
+    ber_bad: Probability = key(0.0, example=1e-2)
 
     def said(self) -> dict[str, Any]:
         """What is drawn from; keys of time only where it is the clock."""

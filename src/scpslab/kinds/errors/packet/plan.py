@@ -1,7 +1,5 @@
 """Packet loss without bit errors."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from scpslab.plan.error_models import ErrorSettings

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class PacketLossModel(ErrorModel, kind="packet"):
-    """Geometric distances between the numbers of lost packets."""
+    """Geometric distances between the numbers of lost packets.
 
-    loss: Probability = key(
-        0.0,
-        says="packet: probability that a packet is lost, whatever its length (drop_min_bytes spares the short ones).",
-        example="1 %",
-    )
+    Attributes:
+        loss: packet: probability that a packet is lost, whatever its length (drop_min_bytes spares the short ones).
+    """
+
+    loss: Probability = key(0.0, example="1 %")
 
     def has_errors(self) -> bool:
         """At a probability above 0."""

@@ -1,7 +1,5 @@
 """Stored bit errors."""
 
-from __future__ import annotations
-
 from scpslab.plan.error_models import ErrorSettings
 from scpslab.plan.values import AbsolutePath, Seed
 

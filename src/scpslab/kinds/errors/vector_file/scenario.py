@@ -33,15 +33,14 @@ GAP = re.compile(rb"[0-9]{1,30}")
 
 
 class VectorFileModel(ErrorModel, kind="vector-file"):
-    """A stored error vector."""
+    """A stored error vector.
 
-    file: str | None = key(
-        None,
-        says="vector-file: stored error vector in the scenario's folder, relative to the scenario file; "
-        "text with one distance in bits per line, "
-        "or with the suffix .bits a bit map in which 1 is an error.",
-        example="vectors/awgn-1e-5.bits",
-    )
+    Attributes:
+        file: vector-file: stored error vector in the scenario's folder, relative to the scenario file; text with one
+            distance in bits per line, or with the suffix .bits a bit map in which 1 is an error.
+    """
+
+    file: str | None = key(None, example="vectors/awgn-1e-5.bits")
 
     @classmethod
     def drawn_from(cls) -> tuple[str, ...]:

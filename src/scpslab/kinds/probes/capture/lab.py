@@ -4,8 +4,6 @@ Either writes into memory; the cell copies the file out at its end, because a wr
 of a run would change the packets' timing from run to run.
 """
 
-from __future__ import annotations
-
 import signal
 import subprocess
 

@@ -1,7 +1,5 @@
 """Probe `capture`: the frames that pass an interface."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 

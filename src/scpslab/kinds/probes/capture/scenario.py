@@ -4,8 +4,6 @@ Only libpcap reads a filter (pcap-filter(7)): the lab's does so before anything 
 one, does so for whoever validates a scenario.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import resource
@@ -32,21 +30,24 @@ LIMITS = WorkLimits(cpu_s=2, wall_s=5, answer_bytes=1 << 16)
 
 
 class Capture(Observer, kind="capture"):
-    """The frames that pass one interface of a node, with nanosecond time stamps: captures/NAME.pcap."""
+    """The frames that pass one interface of a node, with nanosecond time stamps: captures/NAME.pcap.
 
-    kind: Literal["capture"] = key(says="The kind of probe.", example="capture")
-    name: Name | None = key(None, says="Name of the file. Default: the node's name.", example="sink")
-    node: Name = key(says="Where.", example="ws2")
-    link: str | None = key(
-        None, says="Capture on the node's interface to this link. Default: its first interface.", example="hop"
-    )
-    snaplen: Snaplen = key("96 B", says="Bytes kept of each packet: 96 hold all headers and options.", example="96 B")
-    filter: str = key(
-        "",
-        says="tcpdump filter, as in pcap-filter(7). `validate` checks it where there is libpcap, and the lab before "
-        "anything is sent.",
-        example="tcp port 5001",
-    )
+    Attributes:
+        kind: The kind of probe.
+        name: Name of the file. Default: the node's name.
+        node: Where.
+        link: Capture on the node's interface to this link. Default: its first interface.
+        snaplen: Bytes kept of each packet: 96 hold all headers and options.
+        filter: tcpdump filter, as in pcap-filter(7). `validate` checks it where there is libpcap, and the lab before
+            anything is sent.
+    """
+
+    kind: Literal["capture"] = key(example="capture")
+    name: Name | None = key(None, example="sink")
+    node: Name = key(example="ws2")
+    link: str | None = key(None, example="hop")
+    snaplen: Snaplen = key("96 B", example="96 B")
+    filter: str = key("", example="tcp port 5001")
 
     @property
     def default_name(self) -> str:

@@ -1,7 +1,5 @@
 """Probe `tcp_info`: a node's transport connections over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Kind `tcp_info`: a node's transport connections over time."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from scpslab.documents.parts import key
@@ -10,12 +8,19 @@ from scpslab.scenario.probes import Observer
 
 
 class TcpInfo(Observer, kind="tcp_info"):
-    """Samples of the kernel's own view of a node's TCP connections: records/NAME.jsonl."""
+    """Samples of the kernel's own view of a node's TCP connections: records/NAME.jsonl.
 
-    kind: Literal["tcp_info"] = key(says="The kind of probe.", example="tcp_info")
-    name: Name | None = key(None, says="Name of the record. Default: tcp-NODE.", example="sender")
-    node: Name = key(says="Where.", example="ws1")
-    interval: ProbeInterval = key("100 ms", says="Time between two samples.", example="100 ms")
+    Attributes:
+        kind: The kind of probe.
+        name: Name of the record. Default: tcp-NODE.
+        node: Where.
+        interval: Time between two samples.
+    """
+
+    kind: Literal["tcp_info"] = key(example="tcp_info")
+    name: Name | None = key(None, example="sender")
+    node: Name = key(example="ws1")
+    interval: ProbeInterval = key("100 ms", example="100 ms")
 
     @property
     def default_name(self) -> str:

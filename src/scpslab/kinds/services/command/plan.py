@@ -1,7 +1,5 @@
 """A third party's service: a command."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 

@@ -8,10 +8,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.loop import Loop
-from scpslab.lab.records import Records
 from scpslab.lab.services import Talking
 
 from scpslab.kinds.services.gateway.plan import GatewayService
@@ -36,8 +34,9 @@ class Gateway(Talking, kind="gateway"):
         self.start_limit_ns = plan.timeout_ns
 
     def prepare(self) -> None:
-        """Writes its settings."""
-        self.network.inside(self.node, self._file("json")).write_text(json.dumps(self.settings(), indent=1) + "\n")
+        """Writes its settings, and a file for its states, which it notes whether anybody wants them or not."""
+        self._in_node("json").write_text(json.dumps(self.settings(), indent=1) + "\n")
+        self._in_node("rows").touch()
 
     def settings(self) -> JsonObject:
         """The file of settings that `scps gateway` reads (docs/gateway-reference.md)."""
@@ -47,20 +46,24 @@ class Gateway(Talking, kind="gateway"):
     def argv(self) -> list[str]:
         """The gateway, with its settings."""
         argv = [self.network.node(self.node).program("scps"), "gateway", self._file("json")]
-        return [*argv, "--seed", str(self.plan.seed), "--counters", self._file("jsonl")]
+        argv += ["--seed", str(self.plan.seed), "--counters", self._file("jsonl")]
+        return [*argv, "--states", self._file("rows")]
 
     def write_records(self, folder: Path) -> None:
         """Writes the account of its connections; the processor's time is not an experiment's."""
-        path = self.network.inside(self.node, self._file("jsonl"))
-        written = Records(folder / file_name(self.name, suffix=".jsonl"))
-        for line in path.read_text().splitlines() if path.exists() else ():
-            fields = json.loads(line)
-            fields.pop("cpu_s", None)
-            written.write(**fields)
-        written.close()
+        path = self._in_node("jsonl")
+        lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        self.write_lines(folder, ({name: line[name] for name in line if name != "cpu_s"} for line in lines))
+
+    def states(self) -> bytes:
+        """What it has written of its connections over the link, also if it was killed."""
+        return self._in_node("rows").read_bytes()
 
     def _file(self, suffix: str) -> str:
         return f"/tmp/scps-gateway-{self.name}.{suffix}"
+
+    def _in_node(self, suffix: str) -> Path:
+        return self.network.inside(self.node, self._file(suffix))
 
 
 def settings(plan: GatewayService) -> JsonObject:
@@ -71,6 +74,7 @@ def settings(plan: GatewayService) -> JsonObject:
         "mtu": plan.mtu_bytes,
         "congestion": plan.congestion_control,
         "loss": plan.loss_response,
+        **(plan.careful_resume or {}),
     }
     lan: JsonObject = {}
     if plan.buffer_bytes is not None:

@@ -2,8 +2,6 @@
 again over the link.
 """
 
-from __future__ import annotations
-
 from scpslab.analysis.metrics.base import OF_SERVICES, PlanFamily, Records, Values, count, event, section
 from scpslab.plan import Plan
 
@@ -18,9 +16,7 @@ OCTETS = ("received", "delivered", "buffered", "lost")
 def _values(plan: Plan, records: Records) -> Values:
     """For each gateway its connections, its account of either direction, whether that closes, and its resends."""
     values: Values = {}
-    for service in plan.cell.services:
-        if not isinstance(service, GatewayService | HostGatewayService):
-            continue
+    for service in (one for one in plan.cell.services if isinstance(one, GatewayService | HostGatewayService)):
         account = event(records, service.name, "counters")
         values |= {f"{service.name}_{what}": count(account, what) for what in CONNECTIONS}
         for side in SIDES:

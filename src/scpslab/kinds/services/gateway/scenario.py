@@ -16,6 +16,7 @@ from scpslab.plan.network import NetworkPlan
 from scpslab.plan.paths import NoPathError, Way, slowest
 from scpslab.scenario.scps_ends import rate_that_fits
 from scpslab.scenario.services import Service, Site
+from scpslab.scenario.stacks import CarefulResume
 
 # An interface's name has 15 letters at most, and no two gateways of a node share one.
 DEVICE = "gw{number}"
@@ -33,44 +34,41 @@ class GatewayService(Service, kind="gateway"):
 
     What is not TCP passes. The routes to the far networks must be shorter prefixes than `far`, or default routes: those
     of `far` lead into the gateway.
+
+    Attributes:
+        kind: The kind of service.
+        name: Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.
+        node: Router.
+        peer: Address of the gateway at the other end.
+        far: Networks behind it.
+        rate: Rate of the link, all headers included; none for no rate control. Default: that of the path to `peer`,
+            less the framing of full packets.
+        rtt: Round-trip time of the link; with the rate it gives the buffers. Default: the delays of the path to `peer`,
+            both ways.
+        mtu: MTU of the link.
+        congestion_control: Congestion control on the link.
+        loss_response: The meaning of a loss on the link.
+        careful_resume: Careful Resume (RFC 9959) on the link, with congestion control. Default: off.
+        buffer: Each of a connection's four buffers. Default: twice the bandwidth-delay product of the faster direction,
+            at least 256 KiB.
+        set_up: When a client is answered: after the server, at once, or at once with a closed window.
+        timeout: Time in which it has to be ready.
     """
 
-    kind: Literal["gateway"] = key(says="The kind of service.", example="gateway")
-    name: Name = key(says="Name; its account is records/NAME.jsonl, its log logs/NAME-NODE.log.", example="near")
-    node: Name = key(says="Router.", example="g1")
-    peer: str = key(says="Address of the gateway at the other end.", example="10.9.0.2")
-    far: tuple[str, ...] = key(says="Networks behind it.", example=["10.2.0.0/24"])
-    rate: Rate | Literal["none"] | None = key(
-        None,
-        says="Rate of the link, all headers included; none for no rate control. Default: that of the path to `peer`, "
-        "less the framing of full packets.",
-        example="2 Mbit/s",
-    )
-    rtt: PositiveDuration | None = key(
-        None,
-        says="Round-trip time of the link; with the rate it gives the buffers. Default: "
-        "the delays of the path to `peer`, both ways.",
-        example="530 ms",
-    )
-    mtu: Size = key("1500 B", says="MTU of the link.", example="1500 B")
-    congestion_control: Literal["none", "vj", "vegas"] = key(
-        "none", says="Congestion control on the link.", example="vegas"
-    )
-    loss_response: Literal["congestion", "corruption"] = key(
-        "corruption", says="The meaning of a loss on the link.", example="congestion"
-    )
-    buffer: Size | None = key(
-        None,
-        says="Each of a connection's four buffers. Default: twice the bandwidth-delay product of the faster direction, "
-        "at least 256 KiB.",
-        example="1 MB",
-    )
-    set_up: Literal["connect-first", "accept-first", "early"] = key(
-        "connect-first",
-        says="When a client is answered: after the server, at once, or at once with a closed window.",
-        example="early",
-    )
-    timeout: PositiveDuration = key("30 s", says="Time in which it has to be ready.", example="60 s")
+    kind: Literal["gateway"] = key(example="gateway")
+    name: Name = key(example="near")
+    node: Name = key(example="g1")
+    peer: str = key(example="10.9.0.2")
+    far: tuple[str, ...] = key(example=["10.2.0.0/24"])
+    rate: Rate | Literal["none"] | None = key(None, example="2 Mbit/s")
+    rtt: PositiveDuration | None = key(None, example="530 ms")
+    mtu: Size = key("1500 B", example="1500 B")
+    congestion_control: Literal["none", "vj", "vegas"] = key("none", example="vegas")
+    loss_response: Literal["congestion", "corruption"] = key("corruption", example="congestion")
+    careful_resume: CarefulResume | None = key(None, example={"window": "750 kB", "rtt": "600 ms"})
+    buffer: Size | None = key(None, example="1 MB")
+    set_up: Literal["connect-first", "accept-first", "early"] = key("connect-first", example="early")
+    timeout: PositiveDuration = key("30 s", example="60 s")
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """What would keep it from starting, or from ever getting a packet."""
@@ -90,6 +88,9 @@ class GatewayService(Service, kind="gateway"):
         if not MTU_LEAST <= self.mtu <= MTU_MOST:
             expected = f"{MTU_LEAST} to {MTU_MOST} B"
             yield Problem(("mtu",), f'"{self.mtu.text}"', expected, "Give the MTU of the link.")
+        if self.careful_resume is not None and self.congestion_control == "none":
+            found, expected = "it without congestion control, where no window grows", "congestion_control vj or vegas"
+            yield Problem(("careful_resume",), found, expected, "Add congestion_control, or leave careful_resume out.")
 
     def derived(self, site: Site) -> Mapping[str, object]:
         """A device of its own, and of the path to the other gateway what the scenario leaves out."""
@@ -101,6 +102,7 @@ class GatewayService(Service, kind="gateway"):
             "rate_bps": rate_bps,
             "rtt_ns": rtt_ns,
             "buffer_bytes": self.buffer or path.buffer_bytes(rate_bps, rtt_ns),
+            "careful_resume": None if self.careful_resume is None else self.careful_resume.program,
             "seed": site.setting.seed("gateway", self.name),
         }
 

@@ -9,8 +9,6 @@ Rules of policy routing tell the sides apart by the interface where a packet com
 host's routes.
 """
 
-from __future__ import annotations
-
 from scpslab.core.strict_json import JsonObject
 from scpslab.lab.netlink import TABLE_LOCAL, Netlink, inside
 

@@ -1,7 +1,5 @@
 """A gateway on a host, for the host's own unmodified programs."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from scpslab.plan.network import NetworkPlan

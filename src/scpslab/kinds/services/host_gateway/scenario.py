@@ -4,8 +4,6 @@ workloads or commands.
 Each is told what `scps send` on its host would be, for all that the host talks to.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from scpslab.core.names import node_and_link

@@ -3,8 +3,6 @@
 Its counters become records/<node>.jsonl.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -17,7 +15,6 @@ from typing import ClassVar
 from scpslab.core.names import file_name
 from scpslab.core.strict_json import JsonObject, items
 from scpslab.lab.loop import SECOND_NS
-from scpslab.lab.records import Records
 from scpslab.lab.scps_end import tables
 from scpslab.lab.services import Talking
 from scpslab.plan.np import NpInterface
@@ -75,10 +72,7 @@ class NpRouter(Talking, kind="np-router"):
 
     def write_records(self, folder: Path) -> None:
         """Writes what it said after it was ready, its counters last."""
-        records = Records(folder / file_name(self.name, suffix=".jsonl"))
-        for line in self.events[1:]:
-            records.write(**line)
-        records.close()
+        self.write_lines(folder, self.events[1:])
 
 
 def router_file(plan: NpRouterService, terminals: Mapping[str, str]) -> JsonObject:

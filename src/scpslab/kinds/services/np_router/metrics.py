@@ -1,7 +1,5 @@
 """Routers of SCPS-NP: what they signalled, and what became of packets in the queues of their lines, by precedence."""
 
-from __future__ import annotations
-
 from scpslab.analysis.metrics import base
 from scpslab.analysis.metrics.data_flows import told_by
 from scpslab.plan import Plan

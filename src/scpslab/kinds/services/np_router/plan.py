@@ -1,7 +1,5 @@
 """The program of a router of SCPS-NP, and what it is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal
 

@@ -3,8 +3,6 @@
 `routers` of a scenario has its settings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from scpslab.plan.np import LAN, SERIAL_HOP, NpInterface, NpQueue

@@ -1,19 +1,16 @@
 """Stack `image`: a Docker image of somebody else's that keeps images/CONTRACT.md.
 
-Workloads of kind endpoint use it; the kernel's TCP is there as it comes.
+Workloads of the kinds endpoint and program use it; the kernel's TCP is there as it comes.
 """
-
-from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from scpslab.core.names import IMAGE
 from scpslab.documents.parts import Spelt, key
 from scpslab.documents.quantities import Size
-from scpslab.scenario.presets import PRESETS
 from scpslab.scenario.stacks import HostPart, NodePlan, OwnImage
 
-from scpslab.kinds.stacks.kernel.scenario import sysctls
+from scpslab.kinds.stacks.kernel.scenario import PRESETS, sysctls
 
 SPELT = Spelt(IMAGE, "the name of an image as Docker has it, such as vendor/stack:1.0")
 
@@ -21,20 +18,21 @@ SPELT = Spelt(IMAGE, "the name of an image as Docker has it, such as vendor/stac
 class ImageHost(HostPart, kind="image"):
     """A host that is an image of yours ([images/CONTRACT.md](../images/CONTRACT.md)).
 
-    Needs `containers: docker`; supports only `endpoint` workloads.
+    Needs `containers: docker`; supports `endpoint` and `program` workloads.
+
+    Attributes:
+        stack: The stack: the programs of an image.
+        image: The name of the image in this machine's Docker.
+        options: Further arguments for the image's roles (SCPSLAB_OPTIONS).
+        device: Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.
+        memory: Most memory that the container may use.
     """
 
-    stack: Literal["image"] = key(says="The stack: the programs of an image.", example="image")
-    image: Annotated[str, SPELT] = key(
-        says="The name of the image in this machine's Docker.", example="vendor/stack:1.0"
-    )
-    options: str = key("", says="Further arguments for the image's roles (SCPSLAB_OPTIONS).", example="--window 4M")
-    device: bool = key(
-        False,
-        says="Whether the image makes a network device of its own; it then gets /dev/net/tun and NET_ADMIN.",
-        example=True,
-    )
-    memory: Size = key("256 MiB", says="Most memory that the container may use.", example="512 MiB")
+    stack: Literal["image"] = key(example="image")
+    image: Annotated[str, SPELT] = key(example="vendor/stack:1.0")
+    options: str = key("", example="--window 4M")
+    device: bool = key(False, example=True)
+    memory: Size = key("256 MiB", example="512 MiB")
 
     def plan(self) -> NodePlan:
         """A program in the image that uses the kernel's TCP finds that of preset `modern`."""

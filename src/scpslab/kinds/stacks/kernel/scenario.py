@@ -3,16 +3,15 @@
 Names are those of Linux 6.12.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
 from scpslab.documents.parts import OneOf, key
 from scpslab.documents.quantities import PositiveMilliseconds, Size, Window
+from scpslab.documents.yaml_lines import own
 from scpslab.plan.routes import RouteOptions
-from scpslab.scenario.presets import PRESETS, KernelSettings
 from scpslab.scenario.stacks import HostPart, NodePlan
 
 # What the lab kernel is built with (images/lab-kernel/config.fragment).
@@ -26,50 +25,88 @@ Control = Annotated[str, OneOf(CONTROLS)]
 LEAST_BUFFER, FIRST_RECEIVE, FIRST_SEND, MOST_BUFFER = 4096, 131_072, 65_536, 16_777_216
 
 
+@dataclass(frozen=True, kw_only=True)
+class KernelSettings:
+    """A host's TCP; as it is here, that of the kernel. None: the kernel's own choice.
+
+    Sizes in bytes; `mss` and the initial windows as on a route (ip-route(8)).
+    """
+
+    title: str
+    congestion_control: str = "cubic"
+    timestamps: bool = True
+    sack: bool = True
+    window_scaling: bool = True
+    # The kernel's own 2 answers who asks; nobody here asks, and a scenario that wants ECN says so.
+    ecn: bool = False
+    rack: bool = True
+    tail_loss_probe: bool = True
+    f_rto: bool = True
+    autotuning: bool = True
+    # Routes without a word on it get 10 segments (RFC 6928).
+    initial_window: int | None = None
+    initial_receive_window: int | None = None
+    mss: int | None = None
+    rto_min_ms: int | None = None
+    send_buffer: int | None = None
+    receive_buffer: int | None = None
+    delayed_ack: bool = False
+    quick_ack: bool = False
+
+
+def _presets() -> dict[str, KernelSettings]:
+    """Those of presets.yaml by name."""
+    found: dict[str, KernelSettings] = {}
+    for name, said in own(Path(__file__).with_name("presets.yaml")).items():
+        like = said.pop("like", None)
+        found[name] = replace(found[like], **said) if like else KernelSettings(**said)
+    return {name: preset for name, preset in found.items() if not name.startswith("_")}
+
+
+PRESETS = _presets()
+
+
 class KernelHost(HostPart, kind="kernel"):
-    """A host with the kernel's TCP. Missing keys come from the preset."""
+    """A host with the kernel's TCP. Missing keys come from the preset.
+
+    Attributes:
+        stack: The stack: the kernel's own TCP.
+        preset: The preset that gives all other settings.
+        congestion_control: Congestion control.
+        timestamps: TCP timestamps (RFC 7323): 12 bytes in every segment.
+        sack: Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).
+        window_scaling: TCP window scaling (RFC 7323): windows above 65,535 bytes.
+        ecn: Explicit congestion notification (RFC 3168).
+        initial_window: Initial congestion window, in segments.
+        initial_receive_window: First advertised window, in segments.
+        mss: Largest segment that the host announces, options included.
+        rto_min: Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.
+        send_buffer: Most data that a bulk transfer has in flight. Default: the kernel's autotuning.
+        receive_buffer: Largest window that a bulk transfer advertises. Default: the kernel's autotuning.
+        quick_ack: Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a
+            stream.
+        delayed_ack: Delay acknowledgements of bulk transfers from the first segment on; otherwise the kernel
+            acknowledges the first segments at once.
+    """
 
     presets: ClassVar = {name: preset.title for name, preset in PRESETS.items()}
     controls: ClassVar = CONTROLS
 
-    stack: Literal["kernel"] = key("kernel", says="The stack: the kernel's own TCP.", example="kernel")
-    preset: Annotated[str, OneOf(PRESETS)] = key(
-        "modern", says="The preset that gives all other settings.", example="fy97-reno"
-    )
-    congestion_control: Control | None = key(None, says="Congestion control.", example="bbr")
-    timestamps: bool | None = key(None, says="TCP timestamps (RFC 7323): 12 bytes in every segment.", example=True)
-    sack: bool | None = key(
-        None, says="Selective acknowledgements (RFC 2018), and with them DSACK (RFC 2883).", example=False
-    )
-    window_scaling: bool | None = key(
-        None, says="TCP window scaling (RFC 7323): windows above 65,535 bytes.", example=True
-    )
-    ecn: bool | None = key(None, says="Explicit congestion notification (RFC 3168).", example=False)
-    initial_window: Window | None = key(None, says="Initial congestion window, in segments.", example=1)
-    initial_receive_window: Window | None = key(None, says="First advertised window, in segments.", example=10)
-    mss: Size | None = key(None, says="Largest segment that the host announces, options included.", example="1412 B")
-    rto_min: PositiveMilliseconds | None = key(
-        None, says="Smallest retransmission timeout, in whole milliseconds; the kernel's own is 200 ms.", example="1 s"
-    )
-    send_buffer: Size | None = key(
-        None, says="Most data that a bulk transfer has in flight. Default: the kernel's autotuning.", example="168000 B"
-    )
-    receive_buffer: Size | None = key(
-        None,
-        says="Largest window that a bulk transfer advertises. Default: the kernel's autotuning.",
-        example="200200 B",
-    )
-    quick_ack: bool | None = key(
-        None,
-        says="Acknowledge every segment at once; otherwise the kernel acknowledges every second segment of a stream.",
-        example=True,
-    )
-    delayed_ack: bool | None = key(
-        None,
-        says="Delay acknowledgements of bulk transfers from the first segment on; "
-        "otherwise the kernel acknowledges the first segments at once.",
-        example=True,
-    )
+    stack: Literal["kernel"] = key("kernel", example="kernel")
+    preset: Annotated[str, OneOf(PRESETS)] = key("modern", example="fy97-reno")
+    congestion_control: Control | None = key(None, example="bbr")
+    timestamps: bool | None = key(None, example=True)
+    sack: bool | None = key(None, example=False)
+    window_scaling: bool | None = key(None, example=True)
+    ecn: bool | None = key(None, example=False)
+    initial_window: Window | None = key(None, example=1)
+    initial_receive_window: Window | None = key(None, example=10)
+    mss: Size | None = key(None, example="1412 B")
+    rto_min: PositiveMilliseconds | None = key(None, example="1 s")
+    send_buffer: Size | None = key(None, example="168000 B")
+    receive_buffer: Size | None = key(None, example="200200 B")
+    quick_ack: bool | None = key(None, example=True)
+    delayed_ack: bool | None = key(None, example=True)
 
     @property
     def settings(self) -> KernelSettings:

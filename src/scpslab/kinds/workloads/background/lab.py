@@ -1,11 +1,9 @@
 """FY97's congestion generator (apparatus T-03): UDP at a rate redrawn every few seconds; the draws are in the plan."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 
-from scpslab.lab.workloads import ToolOptions, Workload
+from scpslab.lab.workloads import ANY_IPV6, ToolOptions, Workload
 
 from scpslab.kinds.workloads.background import plan as planned
 
@@ -17,7 +15,8 @@ class Background(Workload[planned.Background], kind="background"):
         """Starts the sink. The cell may be over before the generator is to start."""
         self.listening = False
         self.generator: subprocess.Popen[bytes] | None = None
-        self.run_tool(self.spec.to, "datagram-sink", {"port": self.spec.port}, self._line, self._exit)
+        options: ToolOptions = {"at": ANY_IPV6 if ":" in self.spec.to_ip else None, "port": self.spec.port}
+        self.run_tool(self.spec.to, "datagram-sink", options, self._line, self._exit)
         self.context.loop.run_until(lambda: self.listening or self.ended())
 
     def start(self) -> None:

@@ -1,13 +1,11 @@
 """What the FY97 congestion generator offered."""
 
-from __future__ import annotations
-
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, Load
 
 from scpslab.kinds.workloads.background.plan import Background
 
-COLUMNS = columns({"congestion_offered_packets": None, "congestion_offered_bytes": None})
+COLUMNS = columns("congestion_offered_packets congestion_offered_bytes")
 
 
 def measure(subject: Subject[Background]) -> Values:

@@ -1,7 +1,5 @@
 """Workload `congestion`: FY97's generator of datagrams."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from scpslab.plan.values import Amount, Period, Port, Size

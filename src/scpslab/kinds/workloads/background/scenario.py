@@ -1,7 +1,5 @@
 """Kind `background`: FY97's generator of datagrams."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Literal
 
@@ -20,22 +18,24 @@ class Background(Traffic, kind="background"):
     """FY97's congestion generator: UDP at a uniform random rate, drawn again every few seconds.
 
     Ends with the last required workload.
+
+    Attributes:
+        kind: The kind of workload.
+        level: Congestion level in percent of the slowest hop on the path: rates are drawn from 0 to (level - 100) %.
+        max_rate: Upper end of the drawn rates, instead of a level.
+        redraw: Time for which each drawn rate is held.
+        packet: IP packet size.
+        port: UDP port.
     """
 
     is_load: ClassVar = True
 
-    kind: Literal["background"] = key(says="The kind of workload.", example="background")
-    level: float | None = key(
-        None,
-        says="Congestion level in percent of the slowest hop on the path: rates are drawn from 0 to (level - 100) %.",
-        least=100,
-        most=1000,
-        example=150.0,
-    )
-    max_rate: Rate | None = key(None, says="Upper end of the drawn rates, instead of a level.", example="1 Mbit/s")
-    redraw: PositiveDuration = key("5 s", says="Time for which each drawn rate is held.", example="5 s")
-    packet: Size = key("1452 B", says="IP packet size.", example="1452 B")
-    port: Port = key(5002, says="UDP port.", example=5002)
+    kind: Literal["background"] = key(example="background")
+    level: float | None = key(None, least=100, most=1000, example=150.0)
+    max_rate: Rate | None = key(None, example="1 Mbit/s")
+    redraw: PositiveDuration = key("5 s", example="5 s")
+    packet: Size = key("1452 B", example="1452 B")
+    port: Port = key(5002, example=5002)
     start: Start = start_key("0 s")
 
     _has_one_rate = exactly_one_of("level", "max_rate")
@@ -43,8 +43,9 @@ class Background(Traffic, kind="background"):
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """What does not fit."""
         most = min(around.mtu_bytes, LARGEST_BYTES)
-        if not IP_UDP_HEADERS_BYTES < self.packet <= most:
-            expected = f"{IP_UDP_HEADERS_BYTES + 1} B to {most} B by the MTU of {around.mtu_bytes} B"
+        headers = IP_UDP_HEADERS_BYTES + around.further_bytes
+        if not headers < self.packet <= most:
+            expected = f"{headers + 1} B to {most} B by the MTU of {around.mtu_bytes} B"
             yield Problem(("packet",), f'"{self.packet.text}"', expected, "Correct the value.")
         draws = around.lab_time // self.redraw
         if draws > MOST_DRAWS:

@@ -2,19 +2,17 @@
 apparatus M-01, and the user's own).
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from socket import inet_aton
+from ipaddress import ip_address
 
 from scpslab.core.strict_json import JsonObject, section, whole
 from scpslab.lab import scps_end
 from scpslab.lab.loop import SECOND_NS
 from scpslab.lab.records import Trace, trace_path
-from scpslab.lab.workloads import ToolOptions, Workload
+from scpslab.lab.workloads import ANY_IPV6, ToolOptions, Workload
 from scpslab.plan.workloads import TIMESTAMP_BYTES
 
 from scpslab.kinds.workloads.bulk import plan as planned
@@ -47,6 +45,7 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
                 self.run(spec.to, command, self._line, self._exit, keep=trace)
         else:
             options: ToolOptions = {
+                "at": ANY_IPV6 if ":" in spec.to_ip else None,
                 "port": spec.port,
                 "bytes": spec.bytes_,
                 "window": spec.receive_window_bytes,
@@ -58,12 +57,14 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
             self.run_tool(spec.to, "bulk-recv", options, self._line, self._exit)
         if spec.send_window_bytes:
             segments = max(1, spec.send_window_bytes // spec.segment_bytes)
-            self.network.stages.send_ceilings.put(struct.pack("=I", spec.port) + inet_aton(spec.to_ip), segments)
+            self.network.stages.send_ceilings.put(
+                struct.pack("=I", spec.port) + ip_address(spec.to_ip).packed[-4:], segments
+            )
         self.context.loop.run_until(lambda: self.listening or self.left < 2)
 
     def start(self) -> None:
-        """Starts the sender. `scps` has an exact clock of its own for the timeout, takes its leave of the peer then,
-        and says what it lacked; `labtool` ends when it is told to.
+        """Starts the sender. `scps` has an exact clock of its own for the timeout, takes its leave of the peer then, a
+        round trip long, and says what it lacked; `labtool` ends when it is told to.
         """
         spec = self.spec
         if spec.from_scps:
@@ -73,6 +74,7 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
                 command += ["--bytes", str(spec.bytes_), "--no-hash", "--data-seed", str(spec.payload_seed)]
                 command += scps_end.options(spec.from_scps, timeout_s, trace)
                 self.run(spec.from_, command, self._line, self._exit, keep=trace)
+            self.context.loop.at(self.context.now_ns() + spec.timeout_ns, self.time_out)
             return
         self.give_up_after(spec.timeout_ns)
         application = spec.application
@@ -128,7 +130,10 @@ class Bulk(Workload[planned.Bulk], kind="bulk"):
         self.left -= 1
         sender, receiver = self.ends.get("sender"), self.ends.get("receiver")
         if sender and sender["status"] != "completed":
-            self.fail(f"sender gave up: {sender['error']}")
+            self.fail(reason := f"sender gave up: {sender['error']}")
+            if self.spec.from_scps and self.outcome == "incomplete":
+                # Its timeout ran out before it had taken its leave: now it says what it lacked.
+                self.reason = f"{self.name}: {reason}"
             self.stop()
         elif self.left == 0 and sender and receiver:
             self._judge(receiver)

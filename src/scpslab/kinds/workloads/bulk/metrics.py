@@ -2,17 +2,13 @@
 wire at the sender's side; how it went over time, which is what FY97's appendix A reads off its figures A-1 to A-24.
 """
 
-from __future__ import annotations
-
-import math
 from typing import cast
 
 import numpy as np
 
 from scpslab.analysis.metrics import base, data_flows
 from scpslab.analysis.metrics.base import Family, Subject, Value, Values, columns, count, elapsed, number, section
-from scpslab.analysis.run import RunCell, Transfer
-from scpslab.analysis.viewpoints import bottleneck
+from scpslab.analysis.run import RunCell, Transfer, bottleneck
 from scpslab.core.strict_json import JsonObject
 from scpslab.measure import traces
 from scpslab.measure.connections import FIN, SYN, Floats, Ints
@@ -32,54 +28,22 @@ NEARLY = 0.95
 END_SHARE = 0.1  # the last tenth of a transfer is its end
 
 COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 9,
-        "transfer_source": None,
-        "transfer_from_syn_s": 9,
-        "user_s": 9,
-        "goodput_bps": 3,
-        "throughput_report_pct": 6,
-        "utilization": 9,
-        "retransmissions": None,
-        "superfluous_resends": None,
-        "rtos": None,
-        "mss_bytes": None,
-        "payload_match": None,
-    }
+    "bytes transfer_s:9 transfer_source transfer_from_syn_s:9 user_s:9 goodput_bps:3 throughput_report_pct:6 "
+    "utilization:9 retransmissions superfluous_resends rtos mss_bytes payload_match"
 )
 WIRE_COLUMNS = columns(
-    {
-        "capture_retransmissions": None,
-        "max_flight_bytes": None,
-        "max_advertised_window_bytes": None,
-        "rtt_min_s": 9,
-        "rtt_max_s": 9,
-        "wire_rtt_min_s": 9,
-        "wire_rtt_max_s": 9,
-    }
+    "capture_retransmissions max_flight_bytes max_advertised_window_bytes rtt_min_s:9 rtt_max_s:9 wire_rtt_min_s:9 "
+    "wire_rtt_max_s:9"
 )
 SHAPE_COLUMNS = columns(
-    {
-        **dict.fromkeys(FLIGHT_COLUMNS),
-        "first_ack_delay_s": 9,
-        "linear_from_s": 6,
-        "final_rate_bps": 3,
-        "peak_rate_bps": 3,
-        "queue_end_packets": 6,
-        "queue_mean_bytes": 3,
-        "queue_estimate_r": 6,
-        "repair_s": 9,
-        "longest_silence_s": 9,
-        "burst_segments": None,
-        "flight_share_after_recovery": 6,
-        "ack_bytes": None,
-        "rate_congestion_r": 6,
-        GROWTH: 6,
-    }
+    f"{' '.join(FLIGHT_COLUMNS)} first_ack_delay_s:9 linear_from_s:6 final_rate_bps:3 peak_rate_bps:3 "
+    "queue_end_packets:6 queue_mean_bytes:3 queue_estimate_r:6 repair_s:9 longest_silence_s:9 burst_segments "
+    f"flight_share_after_recovery:6 ack_bytes rate_congestion_r:6 {GROWTH}:6"
 )
 
 
+# The FY97 report's unit: Kibit (1024) over a link rate in kbit/s (1000), in percent (apparatus §8).
+REPORT_PCT = 100_000 / 1024
 NO_TRIP = "no acknowledgement could be timed against one packet"
 QUEUE_COLUMNS = ("queue_end_packets", "queue_mean_bytes", "queue_estimate_r")
 LOSS_COLUMNS = ("repair_s", "longest_silence_s", "burst_segments", "flight_share_after_recovery", GROWTH)
@@ -108,9 +72,10 @@ def measure(subject: Subject[Bulk]) -> Values:
     """Values by column name from both ends' records and the packets at the sink."""
     sender, receiver = subject.line("sender"), subject.line("receiver")
     received_bytes, segment_bytes = count(receiver, "bytes"), count(sender, "mss_bytes")
+    is_cut = sender.get("status") == "incomplete"
     values: Values = {
         "bytes": received_bytes,
-        "user_s": elapsed(number(sender, "connect_t_s"), number(sender, "close_t_s")),
+        "user_s": None if is_cut else elapsed(number(sender, "connect_t_s"), number(sender, "close_t_s")),
         "retransmissions": count(sender, "retransmits"),
         "superfluous_resends": count(section(sender, "scps"), "superfluous_resends"),
         "rtos": count(sender, "rtos"),
@@ -125,32 +90,9 @@ def measure(subject: Subject[Bulk]) -> Values:
         else {"transfer_s": elapsed(start_s, number(receiver, "last_data_t_s")), "transfer_source": "record"}
     )
     transfer_s = values["transfer_s"]
-    rates = subject.rates(received_bytes, transfer_s, start_s)
-    values |= rates | {"throughput_report_pct": rates["utilization"]}
-    if received_bytes and isinstance(transfer_s, float) and transfer_s > 0:
-        rate_bps = subject.rate_bps(transfer_s, start_s)
-        most_bytes = transfer_s * rate_bps / 8 if rate_bps else math.inf
-        if not _has_rate(received_bytes, segment_bytes, most_bytes):
-            values |= base.unknown((*rates, "throughput_report_pct"), "a transfer of so few segments has no rate")
-        elif rate_bps:
-            values["throughput_report_pct"] = report_pct(received_bytes, transfer_s, rate_bps)
-    return values
-
-
-def report_pct(payload_bytes: int, transfer_s: float, rate_bps: float) -> float:
-    """Throughput in the FY97 report's unit: Kibit (1024) over a link rate in kbit/s (1000), in percent (apparatus
-    §8).
-    """
-    return 100 * (payload_bytes * 8 / 1024) / (transfer_s * rate_bps / 1000)
-
-
-def _has_rate(received_bytes: int, segment_bytes: int | None, most_bytes: float) -> bool:
-    """False for one segment, and where only the first one, whose time on the link is not counted, lifts the rate above
-    the slowest hop's: the clock starts when it has arrived, so that few segments seem faster than the link.
-    """
-    if segment_bytes is None:
-        return True
-    return received_bytes > segment_bytes and not received_bytes - segment_bytes <= most_bytes < received_bytes
+    rates = subject.rates(received_bytes, transfer_s, start_s, segment_bytes)
+    used = rates["utilization"]
+    return values | rates | {"throughput_report_pct": REPORT_PCT * used if isinstance(used, float) else used}
 
 
 def _transfer(subject: Subject[Bulk], received_bytes: int | None) -> tuple[float, Values] | None:
@@ -296,7 +238,7 @@ def _queue(cell: RunCell, flow: traces.Flow, rate_bps: int, hop: Hop) -> Values:
     last = ack_t_s >= ack_t_s[-1] - END_SHARE * (ack_t_s[-1] - ack_t_s[0])
     packet_bytes = int((flow.end - flow.seq).max()) + HEADER_BYTES
     values: Values = {"queue_end_packets": float(estimate_bytes[last].mean()) / packet_bytes}
-    t_s, depth_bytes, _ = data_flows.queue_samples(cell, hop)
+    t_s, depth_bytes = cell.record.depth(*hop.place) if cell.record else (ack_t_s[:0], ack_t_s[:0])
     if len(t_s) and t_s[0] <= ack_t_s[-1]:
         values["queue_mean_bytes"] = traces.time_average(t_s, depth_bytes, float(flow.t_s[0]), float(ack_t_s[-1]))
         true_bytes = traces.held(t_s, depth_bytes, ack_t_s - rtt_s)

@@ -1,7 +1,5 @@
 """Workload `bulk`: a transfer over TCP, measured at both ends."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from scpslab.plan.schema import Part

@@ -1,7 +1,5 @@
 """Kind `bulk`: a transfer over TCP or SCPS-TP, measured at both ends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Annotated, Literal, Self
@@ -20,22 +18,29 @@ from scpslab.kinds.workloads.bulk.plan import Application as Planned
 
 
 class Pause(Part):
-    """The sending program writes nothing for a while, and the connection stays open."""
+    """The sending program writes nothing for a while, and the connection stays open.
 
-    after: Size = key(says="How many bytes of the transfer have been written by then.", example="1 MB")
-    lasts: PositiveDuration = key(says="How long it lasts.", example="6 s")
+    Attributes:
+        after: How many bytes of the transfer have been written by then.
+        lasts: How long it lasts.
+    """
+
+    after: Size = key(example="1 MB")
+    lasts: PositiveDuration = key(example="6 s")
 
 
 class Application(Part):
-    """How the sending program writes. Without a rate it writes as fast as TCP takes the bytes."""
+    """How the sending program writes. Without a rate it writes as fast as TCP takes the bytes.
 
-    rate: Rate | None = key(None, says="Rate at which it writes.", example="1 Mbit/s")
-    burst: Size | None = key(
-        None, says="Bytes that it writes at a time, as often as the rate allows. Default: a segment.", example="14 kB"
-    )
-    pauses: Annotated[tuple[Pause, ...], Field(max_length=1000)] = key(
-        (), says="Pauses, in ascending order.", example=[{"after": "1 MB", "lasts": "6 s"}]
-    )
+    Attributes:
+        rate: Rate at which it writes.
+        burst: Bytes that it writes at a time, as often as the rate allows. Default: a segment.
+        pauses: Pauses, in ascending order.
+    """
+
+    rate: Rate | None = key(None, example="1 Mbit/s")
+    burst: Size | None = key(None, example="14 kB")
+    pauses: Annotated[tuple[Pause, ...], Field(max_length=1000)] = key((), example=[{"after": "1 MB", "lasts": "6 s"}])
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -56,28 +61,25 @@ class Application(Part):
 class Bulk(Transfer, kind="bulk"):
     """A bulk transfer over TCP, measured at both ends as the FY97 report did: first data packet at the sink to the
     acknowledgement of the last.
+
+    Attributes:
+        kind: The kind of workload.
+        size: Bytes to send.
+        segment: Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the
+            size.
+        congestion_control: Congestion control of this transfer. Default: the sending host's.
+        precedence: SCPS-NP: precedence of all packets of the connection. Default: the sending host's.
+        application: How the sending program writes. Default: as fast as TCP takes the bytes.
+        port: TCP port.
     """
 
-    kind: Literal["bulk"] = key(says="The kind of workload.", example="bulk")
-    size: Size = key(says="Bytes to send.", example="4000000 B")
-    segment: Size = key(
-        "1400 B",
-        says="Data bytes per segment, without headers and options. Below 76 bytes the topology's MTU must force the "
-        "size.",
-        example="512 B",
-    )
-    congestion_control: Control | None = key(
-        None, says="Congestion control of this transfer. Default: the sending host's.", example="vegas"
-    )
-    precedence: Precedence | None = key(
-        None, says="SCPS-NP: precedence of all packets of the connection. Default: the sending host's.", example=9
-    )
-    application: Application | None = key(
-        None,
-        says="How the sending program writes. Default: as fast as TCP takes the bytes.",
-        example={"rate": "1 Mbit/s"},
-    )
-    port: Port = key(5001, says="TCP port.", example=5001)
+    kind: Literal["bulk"] = key(example="bulk")
+    size: Size = key(example="4000000 B")
+    segment: Size = key("1400 B", example="512 B")
+    congestion_control: Control | None = key(None, example="vegas")
+    precedence: Precedence | None = key(None, example=9)
+    application: Application | None = key(None, example={"rate": "1 Mbit/s"})
+    port: Port = key(5001, example=5001)
     timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
     required: bool = REQUIRED
 

@@ -2,8 +2,6 @@
 over.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Workload `endpoint`: a transfer by the programs of the hosts' images."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 

@@ -1,7 +1,5 @@
 """Kind `endpoint`: a transfer by the programs of the hosts' images."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -16,11 +14,16 @@ class Endpoint(Transfer, kind="endpoint"):
     """A transfer by the programs of the hosts' images, with any protocol ([images/CONTRACT.md](../images/CONTRACT.md)).
 
     Needs `containers: docker`.
+
+    Attributes:
+        kind: The kind of workload.
+        size: Bytes to send.
+        port: Port of the receiver.
     """
 
-    kind: Literal["endpoint"] = key(says="The kind of workload.", example="endpoint")
-    size: Size = key(says="Bytes to send.", example="4000000 B")
-    port: Port = key(5001, says="Port of the receiver.", example=5001)
+    kind: Literal["endpoint"] = key(example="endpoint")
+    size: Size = key(example="4000000 B")
+    port: Port = key(5001, example=5001)
     timeout: PositiveDuration = timeout_key("3000 s", "the sender gives up")
     required: bool = REQUIRED
 

@@ -152,7 +152,8 @@ class Fp(Workload[planned.Fp], kind="fp"):
     def _options(self, end: ScpsEnd | None, which: str, node: str) -> list[str]:
         transport = ["--transport", "tcp"]
         if end:
-            transport = ["--transport", "tp", *stack_options(end, self.starts[which])]
+            options = stack_options(end, self.starts[which])
+            transport = ["--transport", "tp", *options]
             if node == self.spec.from_:
                 transport += ["--counters", f"{self.folder}/{COUNTERS}-{self.starts[which]}"]
         self.starts[which] += 1

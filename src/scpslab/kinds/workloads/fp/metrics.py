@@ -2,12 +2,10 @@
 what became of every byte.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from scpslab.analysis.metrics import base, data_flows
-from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number
+from scpslab.analysis.metrics.base import Family, JsonObject, Subject, Values, columns, count, items, number, waited_s
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, EMPTY_OF_A_FILE, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.fp.plan import Fp
@@ -16,17 +14,8 @@ TRANSFERS = ("get", "put", "resume", "raread", "raupdt")
 WRONG = ("lost_bytes", "duplicated_bytes", "damaged_bytes")
 WIRE = ("wire_data_bytes", "wire_ack_bytes")
 COLUMNS = columns(
-    {
-        **OF_A_FILE,
-        "restarts": None,
-        "moved_bytes": None,
-        "resumed_at_bytes": None,
-        "integrity_ok": None,
-        "payload_match": None,
-        **dict.fromkeys(WRONG),
-        "filled_bytes": None,
-        **dict.fromkeys(WIRE),
-    }
+    f"{OF_A_FILE} restarts moved_bytes resumed_at_bytes integrity_ok payload_match {' '.join(WRONG)} filled_bytes "
+    f"{' '.join(WIRE)}"
 )
 
 
@@ -53,8 +42,6 @@ def measure(subject: Subject[Fp]) -> Values:
 
 def _told(clients: list[JsonObject]) -> Values:
     """What the clients report. A killed one reports nothing of what it was doing."""
-    if not clients:
-        return {}
     reports = [(client, items(client, "reports", dict)) for client in clients]
     found = [
         (client, told[: index + 1])
@@ -71,6 +58,7 @@ def _told(clients: list[JsonObject]) -> Values:
     markers = [marker for report in transfers for marker in items(report, "markers", int) if marker]
     return {
         "transfer_s": _sum("seconds", transfers) if len(clients) == 1 else None,
+        "user_s": waited_s(clients),
         "client_total_s": (number(its_client, "start_t_s") or 0) + before_s - (number(clients[0], "start_t_s") or 0),
         "restarts": continued + int(_sum("restarts", transfers)),
         "moved_bytes": int(_sum("octets", transfers)),

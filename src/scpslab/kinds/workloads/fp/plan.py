@@ -1,7 +1,5 @@
 """Workload `fp`: a file or a record of it by SCPS-FP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
@@ -41,6 +39,12 @@ class Fp(FileTransfer, ScpsTransfer, kind="fp"):
 
     # The file protocol is the program's, over any stack.
     runs_scps: ClassVar[bool] = True
+
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """Where it stops, and where its record lies."""
+        has_record = self.command not in ("get", "put")
+        return (*(() if self.stop_at is None else (self.stop_at,)), *((self.record_at,) if has_record else ()))
 
     def problems(self, network: NetworkPlan) -> Iterator[Problem]:
         """A stop has its place, and programs are where their stack is."""

@@ -1,7 +1,5 @@
 """Kind `fp`: a file or a record of it by SCPS-FP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Literal, Self
 
@@ -23,64 +21,45 @@ WAITS = ("CONNTIMEOUT", "LOGINTIMEOUT", "IDLE", "REPLYTIMEOUT", "DATATIMEOUT")
 class Fp(Transfer, kind="fp"):
     """A file, or a record of it, by SCPS-FP (`scps fp` and `scps fpd`), over the stack of each host; the client reports
     the time.
+
+    Attributes:
+        kind: The kind of workload.
+        size: Bytes of the file; for a record, of the existing file.
+        command: get, read: the client runs on the receiving host; put, insert, replace, delete: it runs on the sending
+            host. read, insert, replace and delete concern one record of an existing file.
+        record: Bytes of the record to read, insert, replace or delete.
+        port: Port of the control connection.
+        auto_restart: Automatic restart: a broken transfer resumes automatically from the stored bytes.
+        bets: Best effort on data connections (SCPS-TP): fill gaps instead of waiting for their data.
+        stop: Event in the middle of a get or put: the user interrupts and resumes it, or aborts and repeats it, or a
+            program is killed; another client then resumes the transfer, or another server takes over.
+        stop_at: Number of bytes moved when the stop happens. Default: drawn for each repeat, between a twentieth and
+            three quarters of the file.
+        data_timeout: Longest time without data on a data connection, in whole seconds (DATATIMEOUT).
+        reply_timeout: Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).
+        wait_timeout: Time, in whole seconds, that each program waits for the other, whatever for: to connect, to log
+            in, for commands, replies and data. For round trips above half a minute. Default: those above, and the
+            programs' own.
+        restart_delay: First pause before an automatic restart, in whole seconds; each further pause is twice as long
+            (RESTARTDELAY).
+        segment: Data bytes per segment of SCPS-TP. Default: as many as the smallest MTU on the path allows.
     """
 
-    kind: Literal["fp"] = key(says="The kind of workload.", example="fp")
-    size: Size = key(says="Bytes of the file; for a record, of the existing file.", example="100 kB")
-    command: Literal["get", "put", "read", "insert", "replace", "delete"] = key(
-        "get",
-        says="get, read: the client runs on the receiving host; put, insert, replace, delete: "
-        "it runs on the sending host. "
-        "read, insert, replace and delete concern one record of an existing file.",
-        example="put",
-    )
-    record: Size = key("512 B", says="Bytes of the record to read, insert, replace or delete.", example="2 kB")
+    kind: Literal["fp"] = key(example="fp")
+    size: Size = key(example="100 kB")
+    command: Literal["get", "put", "read", "insert", "replace", "delete"] = key("get", example="put")
+    record: Size = key("512 B", example="2 kB")
     mode: Literal["active", "passive"] = MODE
-    port: Port = key(2121, says="Port of the control connection.", example=2121)
-    auto_restart: bool = key(
-        False, says="Automatic restart: a broken transfer resumes automatically from the stored bytes.", example=True
-    )
-    bets: bool = key(
-        False,
-        says="Best effort on data connections (SCPS-TP): fill gaps instead of waiting for their data.",
-        example=True,
-    )
-    stop: Literal["none", "interrupt", "abort", "kill-client", "kill-server"] = key(
-        "none",
-        says="Event in the middle of a get or put: the user interrupts and resumes it, or aborts and repeats it, or "
-        "a program is killed; "
-        "another client then resumes the transfer, or another server takes over.",
-        example="interrupt",
-    )
-    stop_at: Size | None = key(
-        None,
-        says="Number of bytes moved when the stop happens. Default: drawn for each repeat, between a twentieth and "
-        "three quarters of the file.",
-        example="50 kB",
-    )
-    data_timeout: Seconds = key(
-        "60 s", says="Longest time without data on a data connection, in whole seconds (DATATIMEOUT).", example="20 s"
-    )
-    reply_timeout: Seconds = key(
-        "60 s", says="Longest time that the client waits for a reply, in whole seconds (REPLYTIMEOUT).", example="20 s"
-    )
-    wait_timeout: Seconds | None = key(
-        None,
-        says="Time, in whole seconds, that each program waits for the other, whatever for: to connect, to log in, for "
-        "commands, replies and data. For round trips above half a minute. Default: those above, and the programs' own.",
-        example="6 h",
-    )
-    restart_delay: Seconds = key(
-        "5 s",
-        says="First pause before an automatic restart, in whole seconds; each further pause is twice as long "
-        "(RESTARTDELAY).",
-        example="2 s",
-    )
-    segment: Size | None = key(
-        None,
-        says="Data bytes per segment of SCPS-TP. Default: as many as the smallest MTU on the path allows.",
-        example="512 B",
-    )
+    port: Port = key(2121, example=2121)
+    auto_restart: bool = key(False, example=True)
+    bets: bool = key(False, example=True)
+    stop: Literal["none", "interrupt", "abort", "kill-client", "kill-server"] = key("none", example="interrupt")
+    stop_at: Size | None = key(None, example="50 kB")
+    data_timeout: Seconds = key("60 s", example="20 s")
+    reply_timeout: Seconds = key("60 s", example="20 s")
+    wait_timeout: Seconds | None = key(None, example="6 h")
+    restart_delay: Seconds = key("5 s", example="2 s")
+    segment: Size | None = key(None, example="512 B")
     timeout: PositiveDuration = timeout_key("900 s")
     required: bool = REQUIRED
 

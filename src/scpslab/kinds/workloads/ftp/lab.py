@@ -6,13 +6,14 @@ import hashlib
 import json
 import random
 
+from scpslab.core.addresses import end
 from scpslab.lab.services import Service, listens
 from scpslab.lab.workloads import Workload
 
 from scpslab.kinds.workloads.ftp import plan as planned
 
 # One process. What it waits for is as patient as the workload.
-SETTINGS = """listen=YES
+SETTINGS = """{listen}=YES
 background=NO
 listen_port={port}
 anonymous_enable=YES
@@ -42,13 +43,15 @@ class FtpServer(Service):
 
     def __init__(self, transfer: Ftp, timeout_s: int) -> None:
         super().__init__(transfer.name, transfer.server, transfer.network, transfer.context.loop)
+        self.transfer = transfer
         self.root, self.port, self.timeout_s = transfer.folder, transfer.spec.port, timeout_s
 
     def prepare(self) -> None:
         """Writes its settings, and makes the empty folder that it asks for."""
         empty = f"{self.root}-empty"
         self.network.inside(self.node, empty).mkdir()
-        settings = SETTINGS.format(port=self.port, root=self.root, empty=empty, timeout=self.timeout_s)
+        listen = "listen_ipv6" if self.transfer.is_ipv6 else "listen"
+        settings = SETTINGS.format(listen=listen, port=self.port, root=self.root, empty=empty, timeout=self.timeout_s)
         self.network.inside(self.node, f"{self.root}.conf").write_text(settings)
 
     def argv(self) -> list[str]:
@@ -57,7 +60,7 @@ class FtpServer(Service):
 
     def is_ready(self) -> bool:
         """Whether it accepts connections."""
-        return listens(self.network.pid(self.node) or 0, self.port)
+        return listens(self.network.pid(self.node) or 0, "tcp", self.port)
 
 
 FILE = "files/file.bin"  # vsftpd refuses a root that its user may write to, so files are one folder further down
@@ -72,6 +75,11 @@ TIMES = {
 
 class Ftp(Workload[planned.Ftp], kind="ftp"):
     """`put`: the sending host has the client; `get`: the receiving one."""
+
+    @property
+    def is_ipv6(self) -> bool:
+        """Whether its addresses are those of IPv6."""
+        return ":" in self.spec.server_ip
 
     def prepare(self) -> None:
         """Writes the file, starts the server and waits until it listens."""
@@ -91,10 +99,12 @@ class Ftp(Workload[planned.Ftp], kind="ftp"):
     def start(self) -> None:
         """Starts the client and the clock of its timeout."""
         spec = self.spec
-        local, url = f"{self.folder}/{FILE}", f"ftp://{spec.server_ip}:{spec.port}/{FILE}"
+        local, url = f"{self.folder}/{FILE}", f"ftp://{end(spec.server_ip, spec.port)}/{FILE}"
         argv = ["curl", "--silent", "--show-error", "--write-out", "%{json}\n", "--ftp-method", "nocwd"]
         argv += ["--connect-timeout", str(self.timeout_s)]
-        argv += ["--ftp-port", "-", "--disable-eprt"] if spec.mode == "active" else ["--ftp-pasv", "--disable-epsv"]
+        # EPRT and EPSV (RFC 2428) are for IPv6 alone here.
+        older = [] if self.is_ipv6 else ["--disable-eprt" if spec.mode == "active" else "--disable-epsv"]
+        argv += ["--ftp-port", "-", *older] if spec.mode == "active" else ["--ftp-pasv", *older]
         argv += ["--upload-file", local, url] if spec.command == "put" else ["--output", local, url]
         self.start_t_s = self.context.epoch.now_s()
         self.timeouts_before = self.kernel_timeouts(spec.from_)
@@ -127,7 +137,7 @@ class Ftp(Workload[planned.Ftp], kind="ftp"):
         )
         self.records.write(event="sender", rtos=self.kernel_timeouts(self.spec.from_) - self.timeouts_before)
         if code:
-            self.fail(f"curl exit code {code}: {report.get('errormsg')}")
+            self.fail(f"curl exit code {code}: {report.get('errormsg') or 'it was ended'}")
         elif arrived != self.data:
             found, expected = f"{len(arrived)} bytes that differ from those sent", f"{self.spec.bytes_} bytes as sent"
             self.fail(f"found {found}; expected {expected}")

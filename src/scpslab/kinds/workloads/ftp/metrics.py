@@ -1,13 +1,11 @@
 """A file by FTP: its time as the client reports it, which is what the NMSU papers plot, and as the packets show it."""
 
-from __future__ import annotations
-
-from scpslab.analysis.metrics.base import Family, Subject, Unknown, Values, columns, count, elapsed, number
+from scpslab.analysis.metrics.base import Family, Subject, Unknown, Values, columns, count, elapsed, number, waited_s
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, EMPTY_OF_A_FILE, OF_A_FILE, FileConnection, measure_capture
 
 from scpslab.kinds.workloads.ftp.plan import Ftp
 
-COLUMNS = columns({**OF_A_FILE, "payload_match": None})
+COLUMNS = columns(f"{OF_A_FILE} payload_match")
 
 
 def measure(subject: Subject[Ftp]) -> Values:
@@ -22,6 +20,7 @@ def measure(subject: Subject[Ftp]) -> Values:
         "client_total_s": total_s,
         "payload_match": file.get("sha256") == file.get("sent_sha256") if file else None,
         "transfer_s": transfer_s,
+        "user_s": waited_s([client]),
     }
     # The kernel's connection ends at the host's own gateway.
     is_own = not subject.cell.plan.cell.gateway_of(subject.workload.from_)

@@ -1,7 +1,5 @@
 """Workload `ftp`: a file by FTP over the kernel's TCP."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from scpslab.plan.values import Ip, Period, Port, WholeSeed

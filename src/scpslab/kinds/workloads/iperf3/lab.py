@@ -1,7 +1,5 @@
 """iperf3 between two nodes; its own JSON result is the record."""
 
-from __future__ import annotations
-
 import json
 
 from scpslab.lab.workloads import Workload

@@ -1,7 +1,5 @@
 """What iperf3 reports about itself: rate, retransmissions, and for UDP loss and jitter."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from scpslab.analysis.metrics import base
@@ -20,16 +18,7 @@ EMPTY = {
     "retransmissions": "UDP sends nothing again",
     **dict.fromkeys(("lost_packets", "jitter_ms"), "TCP has no such count"),
 }
-COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 9,
-        "goodput_bps": 3,
-        "retransmissions": None,
-        "lost_packets": None,
-        "jitter_ms": 6,
-    }
-)
+COLUMNS = columns("bytes transfer_s:9 goodput_bps:3 retransmissions lost_packets jitter_ms:6")
 
 
 def measure(subject: Subject[Iperf3]) -> Values:

@@ -1,7 +1,5 @@
 """Workload `iperf3`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Annotated, Literal
 

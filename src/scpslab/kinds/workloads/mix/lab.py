@@ -1,7 +1,5 @@
 """One file of a mix: a bulk transfer."""
 
-from __future__ import annotations
-
 from scpslab.kinds.workloads.bulk.lab import Bulk
 
 

@@ -1,7 +1,5 @@
 """A mix of files: its completion, as one workload."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import numpy as np
@@ -12,7 +10,7 @@ from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OwnConnection
 from scpslab.kinds.workloads.mix.plan import File
 
 TIMES = ("mix_s", "file_mean_s", "file_worst_s")
-COLUMNS = columns({"files": None, "files_done": None, **dict.fromkeys(TIMES, 9), "bytes": None, "goodput_bps": 3})
+COLUMNS = columns("files files_done mix_s:9 file_mean_s:9 file_worst_s:9 bytes goodput_bps:3")
 
 
 def measure(subject: Subject[File]) -> Values:

@@ -1,7 +1,5 @@
 """Workload `mix`: one file of a mix, which is a bulk transfer."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from scpslab.plan.values import Name

@@ -1,14 +1,11 @@
 """Kind `mix`: many bulk transfers between two hosts, whose sizes and starts are drawn."""
 
-from __future__ import annotations
-
 from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from scpslab.core.problems import Problem
@@ -16,7 +13,6 @@ from scpslab.documents.parts import exactly_one_of, key
 from scpslab.documents.quantities import PositiveDuration, Size, Start
 from scpslab.plan.workloads import SECOND_NS
 from scpslab.plan.workloads import Traffic as Planned
-from scpslab.scenario.draws import log
 from scpslab.scenario.workloads import REQUIRED, Setting, Surroundings, Traffic, timeout_key
 
 from scpslab.kinds.workloads.bulk.scenario import Bulk
@@ -42,22 +38,24 @@ class Mix(Traffic, kind="mix"):
     The first begins at `start`; the times between starts are exponential (a Poisson process), and each size is drawn by
     its weight. Every repeat has draws of its own, which depend on the mix's name alone: each stack meets the same
     files, and another rate stretches the same starts.
+
+    Attributes:
+        kind: The kind of workload.
+        per_second: Mean number of files that begin in a second.
+        number: Number of files.
+        span: Time in which files begin, in place of a number: 50 on average at most.
+        sizes: Sizes of files, with weights: the share of files that have it is its weight over the sum of all.
+        segment: Data bytes per segment, as of a bulk transfer.
+        port: TCP port of the first file; each further one has the next.
     """
 
-    kind: Literal["mix"] = key(says="The kind of workload.", example="mix")
-    per_second: float = key(says="Mean number of files that begin in a second.", least=1e-6, most=1e6, example=0.5)
-    number: int | None = key(None, says="Number of files.", least=1, most=MOST_FILES, example=40)
-    span: PositiveDuration | None = key(
-        None, says="Time in which files begin, in place of a number: 50 on average at most.", example="60 s"
-    )
-    sizes: Annotated[dict[Size, Weight], Field(min_length=1)] = key(
-        says="Sizes of files, with weights: the share of files that have it is its weight over the sum of all.",
-        example={"10 kB": 70, "1 MB": 30},
-    )
-    segment: Size = key("1400 B", says="Data bytes per segment, as of a bulk transfer.", example="512 B")
-    port: Annotated[int, Field(ge=1, le=LARGEST_PORT + 1 - MOST_FILES)] = key(
-        6001, says="TCP port of the first file; each further one has the next.", example=6001
-    )
+    kind: Literal["mix"] = key(example="mix")
+    per_second: float = key(least=1e-6, most=1e6, example=0.5)
+    number: int | None = key(None, least=1, most=MOST_FILES, example=40)
+    span: PositiveDuration | None = key(None, example="60 s")
+    sizes: Annotated[dict[Size, Weight], Field(min_length=1)] = key(example={"10 kB": 70, "1 MB": 30})
+    segment: Size = key("1400 B", example="512 B")
+    port: Annotated[int, Field(ge=1, le=LARGEST_PORT + 1 - MOST_FILES)] = key(6001, example=6001)
     timeout: PositiveDuration = timeout_key("3000 s", "the sender of a file gives up")
     required: bool = REQUIRED
 
@@ -88,6 +86,11 @@ class Mix(Traffic, kind="mix"):
 
     def plans(self, setting: Setting) -> list[Planned]:
         """A transfer for each file."""
+        # Not every validation needs numpy.
+        import numpy as np  # noqa: PLC0415
+
+        from scpslab.scenario.draws import log  # noqa: PLC0415
+
         waits, lots = (setting.draws(f"mix {what}", self.name, self.most) for what in ("starts", "sizes"))
         gaps_ns = -log(1 - np.array(waits)) / self.per_second * SECOND_NS
         starts = [0, *accumulate(map(int, gaps_ns.tolist()))][: self.most]

@@ -1,13 +1,11 @@
 """Round trips without a transport."""
 
-from __future__ import annotations
-
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
 
 from scpslab.kinds.workloads.ping.plan import Ping
 
-COLUMNS = columns({"sent": None, "received": None, "rtt_min_ms": 6, "rtt_mean_ms": 6, "rtt_max_ms": 6})
+COLUMNS = columns("sent received rtt_min_ms:6 rtt_mean_ms:6 rtt_max_ms:6")
 
 
 EMPTY = dict.fromkeys(("rtt_min_ms", "rtt_mean_ms", "rtt_max_ms"), "no reply came back")

@@ -1,7 +1,5 @@
 """Workload `ping`: round trips without a transport."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from scpslab.plan.schema import Range

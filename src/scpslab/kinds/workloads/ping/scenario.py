@@ -1,7 +1,5 @@
 """Kind `ping`: round trips without a transport."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Literal
 
@@ -15,13 +13,21 @@ SMALLEST_BYTES, LARGEST_BYTES = 16, 65_507
 
 
 class Ping(Traffic, kind="ping"):
-    """ping: round-trip times without a transport."""
+    """ping: round-trip times without a transport.
 
-    kind: Literal["ping"] = key(says="The kind of workload.", example="ping")
-    count: int = key(10, says="Number of echo requests.", least=1, most=1_000_000, example=10)
-    interval: PositiveMilliseconds = key("1 s", says="Time between two requests, in whole milliseconds.", example="1 s")
-    payload: SizeOrZero = key("56 B", says="Payload bytes of a request, 16 B to 65507 B.", example="56 B")
-    required: bool = key(True, says="Whether the cell waits for the workload.", example=True)
+    Attributes:
+        kind: The kind of workload.
+        count: Number of echo requests.
+        interval: Time between two requests, in whole milliseconds.
+        payload: Payload bytes of a request, 16 B to 65507 B.
+        required: Whether the cell waits for the workload.
+    """
+
+    kind: Literal["ping"] = key(example="ping")
+    count: int = key(10, least=1, most=1_000_000, example=10)
+    interval: PositiveMilliseconds = key("1 s", example="1 s")
+    payload: SizeOrZero = key("56 B", example="56 B")
+    required: bool = key(True, example=True)
 
     def problems(self, around: Surroundings) -> Iterator[Problem]:
         """A payload that ping gives no times for or cannot send."""

@@ -9,8 +9,6 @@ then the segment's data. An answer: segment, copy and time of the packet that ca
 4 B, the number of holes 1 B, then of each hole the first and last segment, 4 B each.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Sequence

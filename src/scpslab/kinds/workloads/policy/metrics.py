@@ -1,14 +1,12 @@
 """A transfer by a policy of the user's: its time, its rate, and what it sent in vain."""
 
-from __future__ import annotations
-
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, OF_PROGRAMS, DataFlow
 
 from scpslab.kinds.workloads.policy.plan import Policy
 
 COUNTS = ("sent_packets", "resent_packets")
-COLUMNS = columns({**OF_PROGRAMS, **dict.fromkeys(COUNTS), "efficiency": 9})
+COLUMNS = columns(f"{OF_PROGRAMS} {' '.join(COUNTS)} efficiency:9")
 
 
 def measure(subject: Subject[Policy]) -> Values:

@@ -1,10 +1,8 @@
 """Workload `policy`: a transfer of datagrams whose sender is told what to send, and when, by a Python program."""
 
-from __future__ import annotations
-
 from typing import Literal
 
-from scpslab.plan.programs import UDP_IP_BYTES, Programmed
+from scpslab.plan.programs import Programmed
 
 # Segment, copy and time before the data (lab.py).
 DATA_HEADER_BYTES = 16
@@ -21,4 +19,4 @@ class Policy(Programmed, kind="policy"):
     @property
     def segment_bytes(self) -> int:
         """Bytes of data in a full packet."""
-        return self.packet_bytes - UDP_IP_BYTES - DATA_HEADER_BYTES
+        return self.packet_bytes - self.header_bytes - DATA_HEADER_BYTES

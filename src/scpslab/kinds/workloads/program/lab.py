@@ -1,7 +1,5 @@
 """A file by a server and a client of anybody's: the lab writes it, measures the time and compares what arrived."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

@@ -1,33 +1,24 @@
 """A file by programs of anybody's: its time as the lab saw it, and its packets by their owner, whatever they speak."""
 
-from __future__ import annotations
-
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
 
 from scpslab.analysis.metrics.base import Family, Subject, Values, columns, count, elapsed, number
 from scpslab.analysis.metrics.data_flows import DATA_FLOWS, DataFlow
-from scpslab.analysis.viewpoints import bottleneck
+from scpslab.analysis.run import bottleneck
 from scpslab.measure.connections import Bools
 from scpslab.measure.packets import DELIVERED, Packets
 from scpslab.measure.record import dropped
 from scpslab.plan.flows import ways
-from scpslab.plan.links import LOSS_CAUSES, QUEUE
+from scpslab.plan.links import LOSS_CAUSES, QUEUE, Direction
 
 from scpslab.kinds.workloads.program.plan import Program
 
 COLUMNS = columns(
-    {
-        "bytes": None,
-        "transfer_s": 9,
-        "user_s": 9,
-        "goodput_bps": 3,
-        "utilization": 9,
-        "payload_match": None,
-        "wire_bytes": None,
-        **{f"lost_{cause}_packets": None for cause in LOSS_CAUSES},
-    }
+    "bytes transfer_s:9 user_s:9 goodput_bps:3 utilization:9 payload_match wire_bytes "
+    + " ".join(f"lost_{cause}_packets" for cause in LOSS_CAUSES)
 )
 
 
@@ -52,10 +43,11 @@ def measure(subject: Subject[Program]) -> Values:
         "user_s": elapsed(number(client, "start_t_s"), arrived_s) if matches else None,
         "payload_match": matches,
     }
-    span_s = _span_s(subject, arrived_s)
-    if matches and span_s:
-        values["transfer_s"] = span_s[1] - span_s[0]
-        values |= subject.rates(subject.workload.bytes_, values["transfer_s"], span_s[0])
+    span = _span(subject, arrived_s)
+    if matches and span:
+        (start_s, end_s), first_bytes = span
+        values["transfer_s"] = end_s - start_s
+        values |= subject.rates(subject.workload.bytes_, values["transfer_s"], start_s, first_bytes)
     return values | _on_wire(subject)
 
 
@@ -65,45 +57,41 @@ def _of_it(packets: Packets, name: str) -> Bools:
     return is_its[packets.flow] if len(packets) else np.zeros(0, bool)
 
 
-def _hops(subject: Subject[Program]) -> Iterator[tuple[tuple[str, str], Packets]]:
-    """The places on the way of the data, each with its packets."""
+def _hops(subject: Subject[Program]) -> Iterator[tuple[tuple[str, str], Packets, Direction]]:
+    """The places on the way of the data, each with its packets and its plan."""
     record = subject.cell.record
     for hop in ways(subject.cell.plan, subject.workload)[0]:
         if record is not None and hop.place in record.by_place:
-            yield hop.place, record.by_place[hop.place]
+            yield hop.place, record.by_place[hop.place], record.planned[hop.place]
 
 
-def _span_s(subject: Subject[Program], until_s: float | None) -> tuple[float, float] | None:
-    """When the first and the last of its packets with payload came to the receiver, the file's end included; None
-    without two.
+def _span(subject: Subject[Program], until_s: float | None) -> tuple[tuple[float, float], int] | None:
+    """When the first and the last of its packets with payload came to the receiver, the file's end included, and the
+    payload of the first; None without two.
     """
     last = list(_hops(subject))[-1:]
     if not last or until_s is None:
         return None
     packets = last[0][1]
     is_data = _of_it(packets, subject.workload.name) & packets.had(DELIVERED) & (packets.payload > 0)
-    t_s = packets.arrived_ns[is_data] / 1e9
-    t_s = t_s[t_s <= until_s]
-    return (float(t_s.min()), float(t_s.max())) if len(t_s) > 1 else None
+    is_data &= packets.arrived_ns / 1e9 <= until_s
+    t_s, payload = packets.arrived_ns[is_data] / 1e9, packets.payload[is_data]
+    return ((float(t_s.min()), float(t_s.max())), int(payload[t_s.argmin()])) if len(t_s) > 1 else None
 
 
 def _on_wire(subject: Subject[Program]) -> Values:
     """What its packets were on the way of the data: bytes that the slowest hop was offered, losses of all hops."""
     hop = bottleneck(subject.cell.plan, subject.workload)
     values: Values = {}
-    for place, packets in _hops(subject):
+    lost = Counter[str]()
+    for place, packets, way in _hops(subject):
         is_its = _of_it(packets, subject.workload.name)
         if hop and hop.place == place:
             values["wire_bytes"] = int(packets.wire_bytes[is_its].sum())
-        assert subject.cell.record is not None  # it has hops
-        way = subject.cell.record.planned[place]
         for cause in LOSS_CAUSES:
-            lost = dropped(packets, way) if cause == QUEUE else packets.had(cause)
-            name = f"lost_{cause}_packets"
-            before = values.get(name, 0)
-            assert isinstance(before, int)
-            values[name] = before + int((lost & is_its).sum())
-    return values
+            is_lost = dropped(packets, way) if cause == QUEUE else packets.had(cause)
+            lost[f"lost_{cause}_packets"] += int((is_lost & is_its).sum())
+    return {**values, **lost}
 
 
 DATA_FLOWS.register("program", DataFlow(Family(COLUMNS, measure, empty=EMPTY)))

@@ -1,10 +1,8 @@
 """Workload `program`: a file from a server to a client of anybody's, or the other way round."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from scpslab.core.names import file_name
 from scpslab.core.problems import Problem
@@ -72,6 +70,8 @@ class Program(Transfer, kind="program"):
     server_ip: Ip
     client_ip: Ip
 
+    knows_images: ClassVar[bool] = True
+
     @property
     def server_node(self) -> str:
         """The host with the server."""
@@ -90,9 +90,8 @@ class Program(Transfer, kind="program"):
     @property
     def words(self) -> dict[str, str]:
         """What commands have in place of the lab's words."""
-        sender, receiver = self.server_ip, self.client_ip
-        if self.server_at == "to":
-            sender, receiver = receiver, sender
+        ends = (self.server_ip, self.client_ip)
+        sender, receiver = ends if self.server_at == "from" else ends[::-1]
         folder = f"/tmp/{file_name(self.name)}"
         found = (sender, receiver, self.server_ip, str(self.port), str(self.bytes_), folder)
         return dict(zip(WORDS, (*found, f"{folder}/{FILE}", f"{folder}/{FILE}"), strict=True))

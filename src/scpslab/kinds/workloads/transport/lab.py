@@ -5,8 +5,6 @@ Each program is a process without rights in its node (lab/confined.py); nothing 
 waits in the receiver's buffer until the receiver reads it, at its rate.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from scpslab.core.strict_json import JsonObject

@@ -1,7 +1,5 @@
 """Workload `transport`: a transfer whose two ends are a Python program each, which make and read its datagrams."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from scpslab.plan.programs import Programmed

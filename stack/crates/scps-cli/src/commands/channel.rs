@@ -6,10 +6,10 @@ use crate::error::CliError;
 use crate::say;
 use crate::world::seed_of;
 use clap::Args;
-use scps_channel::{Counters, Direction};
+use scps_channel::Direction;
 use scps_io::{ByteEnd, Clock, EndAddress, Interest, IoError, Reactor, ReadOutcome, Signal, Signals};
-use scps_types::{Instant, Seed};
-use serde::Serialize;
+use scps_wire::{Instant, Seed};
+use serde_json::{json, Value};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -71,34 +71,6 @@ const READ_BYTES: usize = 16 * 1024;
 /// What a receiver that does not read can make us keep; more is lost as at a serial port.
 const UNREAD_LIMIT_BYTES: usize = 1 << 20;
 
-#[derive(Serialize)]
-struct Ready<'a> {
-    event: &'static str,
-    a: &'a str,
-    b: &'a str,
-}
-
-#[derive(Serialize)]
-struct Account {
-    baud: u32,
-    taken_bytes: u64,
-    taken_before_start_bytes: u64,
-    delivered_bytes: u64,
-    outage_bytes: u64,
-    unread_bytes: u64,
-    under_way_bytes: u64,
-    wrong_bytes: u64,
-    bit_errors: u64,
-    most_waiting_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct Report {
-    event: &'static str,
-    a_to_b: Account,
-    b_to_a: Account,
-}
-
 /// A direction with its way out.
 struct Path {
     direction: Direction,
@@ -127,7 +99,7 @@ impl ChannelArgs {
         let mut reactor = Reactor::new().map_err(system)?;
         let places = [reactor.place(), reactor.place()];
         signals.join(&mut reactor)?;
-        say::record(&Ready { event: "ready", a: &self.a.to_string(), b: &self.b.to_string() })?;
+        say::result(json!({"event": "ready", "a": self.a.to_string(), "b": self.b.to_string()}))?;
         let clock = Clock::new();
         // The time as of the last look at the clock, one a turn.
         let mut now = clock.now();
@@ -171,7 +143,7 @@ impl ChannelArgs {
             }
         }
         let [a_to_b, b_to_a] = paths;
-        say::record(&Report { event: "counters", a_to_b: a_to_b.account()?, b_to_a: b_to_a.account()? })?;
+        say::result(json!({"event": "counters", "a_to_b": a_to_b.account()?, "b_to_a": b_to_a.account()?}))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -263,31 +235,23 @@ impl Path {
         self.is_ended && self.unread.is_empty() && self.direction.under_way() == 0
     }
 
-    fn account(mut self) -> Result<Account, CliError> {
+    fn account(mut self) -> Result<Value, CliError> {
         if let Some(record) = &mut self.record {
             record.flush().map_err(|source| CliError::File { path: "--record".into(), source })?;
         }
-        let Counters {
-            taken_bytes,
-            taken_before_start_bytes,
-            delivered_bytes,
-            outage_bytes,
-            wrong_bytes,
-            bit_errors,
-            most_waiting_bytes,
-        } = self.direction.counters();
-        Ok(Account {
-            baud: self.baud,
-            taken_bytes,
-            taken_before_start_bytes,
-            delivered_bytes,
-            outage_bytes,
-            unread_bytes: self.lost_unread + self.unread.len() as u64,
-            under_way_bytes: self.direction.under_way() as u64,
-            wrong_bytes,
-            bit_errors,
-            most_waiting_bytes,
-        })
+        let counters = self.direction.counters();
+        Ok(json!({
+            "baud": self.baud,
+            "taken_bytes": counters.taken_bytes,
+            "taken_before_start_bytes": counters.taken_before_start_bytes,
+            "delivered_bytes": counters.delivered_bytes,
+            "outage_bytes": counters.outage_bytes,
+            "unread_bytes": self.lost_unread + self.unread.len() as u64,
+            "under_way_bytes": self.direction.under_way() as u64,
+            "wrong_bytes": counters.wrong_bytes,
+            "bit_errors": counters.bit_errors,
+            "most_waiting_bytes": counters.most_waiting_bytes,
+        }))
     }
 }
 

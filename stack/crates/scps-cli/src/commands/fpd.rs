@@ -1,7 +1,7 @@
 //! `scps fpd`: the file server.
 
 use crate::error::CliError;
-use crate::fp::counters::Line;
+use crate::fp::counters::line;
 use crate::fp::{append_to, keyboard::read_secret, write_whole, FpOptions, World};
 use crate::operator::{check_fixed, Level, Operator, OperatorArgs};
 use crate::say;
@@ -9,7 +9,7 @@ use crate::world::seed_of;
 use clap::Args;
 use scps_fp::server::{LogLine, Server, ServerConfig};
 use scps_fp::users::{hash_password, User, Users};
-use serde::Serialize;
+use serde_json::{json, Value};
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -51,26 +51,6 @@ pub struct FpdArgs {
     operator: OperatorArgs,
     #[command(flatten)]
     options: FpOptions,
-}
-
-#[derive(Serialize)]
-struct Transfers {
-    ended: u64,
-    octets: u64,
-}
-
-/// For a monitoring system.
-#[derive(Serialize)]
-struct Counts {
-    open: usize,
-    sessions: u64,
-    refused: u64,
-    logins_refused: u64,
-    commands: u64,
-    from_clients: Transfers,
-    to_clients: Transfers,
-    /// Over SCPS-TP.
-    tp: Option<Line>,
 }
 
 impl FpdArgs {
@@ -172,18 +152,19 @@ impl FpdArgs {
     }
 }
 
-fn counts(server: &Server, world: &World) -> Counts {
+/// For a monitoring system; `tp` is over SCPS-TP.
+fn counts(server: &Server, world: &World) -> Value {
     let counters = server.counters();
-    Counts {
-        open: server.session_count(),
-        sessions: counters.sessions,
-        refused: counters.refused,
-        logins_refused: counters.logins_refused,
-        commands: counters.commands,
-        from_clients: Transfers { ended: counters.transfers_in, octets: counters.octets_in },
-        to_clients: Transfers { ended: counters.transfers_out, octets: counters.octets_out },
-        tp: world.totals().map(Line::of),
-    }
+    json!({
+        "open": server.session_count(),
+        "sessions": counters.sessions,
+        "refused": counters.refused,
+        "logins_refused": counters.logins_refused,
+        "commands": counters.commands,
+        "from_clients": {"ended": counters.transfers_in, "octets": counters.octets_in},
+        "to_clients": {"ended": counters.transfers_out, "octets": counters.octets_out},
+        "tp": world.totals().map(line),
+    })
 }
 
 fn writer(root: PathBuf) -> User {

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use scps_channel::{ErrorModel, ErrorSource, LineConfig, ModelError, SGLS_PERIOD_BITS};
-use scps_types::{Duration, Seed};
+use scps_wire::{Duration, Seed};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;

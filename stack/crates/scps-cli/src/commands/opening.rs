@@ -6,7 +6,7 @@ use crate::say;
 use clap::Args;
 use scps_io::Stack;
 use scps_tp::{Config, ConnectionId};
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Options of `scps send` and `scps recv`.

@@ -7,11 +7,11 @@ use crate::gateway_settings::{Carrier, GatewaySettings};
 use crate::say;
 use scps_io::{Clock, Device};
 use scps_tp::Transmit;
-use scps_types::{Duration, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, SeqNum};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::process::ExitCode;
 

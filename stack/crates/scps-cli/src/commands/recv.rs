@@ -15,7 +15,7 @@ use crate::world::DriverArgs;
 use clap::Args;
 use scps_io::Stack;
 use scps_tp::{CloseReason, ConnectionId, Event, RecvError};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -131,6 +131,7 @@ impl RecvArgs {
         }
         trace.drain(&mut stack)?;
         trace.finish()?;
+        resolved.resume.save(stack.endpoint(), stack.now());
         Ok(match stopped {
             Some(cause @ Cause::Signal(_)) => cause.exit_code(),
             _ if failed == 0 => ExitCode::SUCCESS,

@@ -13,9 +13,8 @@ use scps_io::{
     UdpConfig, UdpDevice,
 };
 use scps_np::{Counter, Router, ScmpCounter, DATAGRAM_MAX};
-use scps_types::{Instant, Precedence};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use scps_wire::{Instant, Precedence};
+use serde_json::{json, Map, Value};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -36,48 +35,6 @@ pub struct RouterArgs {
     ready_file: Option<PathBuf>,
     #[command(flatten)]
     operator: OperatorArgs,
-}
-
-#[derive(Serialize)]
-struct Ready<'a> {
-    event: &'static str,
-    interfaces: Vec<&'a str>,
-}
-
-#[derive(Serialize)]
-struct InterfaceDown<'a> {
-    event: &'static str,
-    interface: &'a str,
-    reason: String,
-}
-
-#[derive(Serialize)]
-struct LevelCounts {
-    precedence: u8,
-    queued: u64,
-    sent: u64,
-    discarded: u64,
-    waiting: usize,
-    waiting_max: usize,
-}
-
-#[derive(Serialize)]
-struct InterfaceCounts<'a> {
-    name: &'a str,
-    received: u64,
-    sent: u64,
-    refused: u64,
-    damaged: u64,
-    levels: Vec<LevelCounts>,
-}
-
-#[derive(Serialize)]
-struct Counts<'a> {
-    event: &'static str,
-    np: BTreeMap<&'static str, u32>,
-    scmp_in: BTreeMap<&'static str, u32>,
-    scmp_out: BTreeMap<&'static str, u32>,
-    interfaces: Vec<InterfaceCounts<'a>>,
 }
 
 impl RouterArgs {
@@ -101,7 +58,7 @@ impl RouterArgs {
         let mut forwarder = Forwarder::new(router, ports)?;
         let fixed_at_start = fixed(settings.address, &settings.interfaces);
         let names: Vec<&str> = settings.interfaces.iter().map(|interface| interface.name.as_str()).collect();
-        say::record(&Ready { event: "ready", interfaces: names.clone() })?;
+        say::result(json!({"event": "ready", "interfaces": names}))?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
@@ -116,7 +73,7 @@ impl RouterArgs {
                 let interface = names[notice.port];
                 operator.tell(Level::Warn, format_args!("interface {interface} is down: {}.", notice.error));
                 let reason = notice.error.to_string();
-                let said = say::record(&InterfaceDown { event: "interface_down", interface, reason });
+                let said = say::result(json!({"event": "interface_down", "interface": interface, "reason": reason}));
                 if let Some(error) = told.news(said) {
                     operator.tell(Level::Warn, format_args!("{error}; lines are lost until it can be written."));
                 }
@@ -134,7 +91,7 @@ impl RouterArgs {
                 break cause;
             }
         };
-        say::record(&counts(&forwarder, &names))?;
+        say::result(counts(&forwarder, &names))?;
         Ok(cause.exit_code())
     }
 }
@@ -168,36 +125,42 @@ fn open(interface: &Interface, own: Ipv4Addr) -> Result<Box<dyn Device>, CliErro
     })
 }
 
-fn counts<'a>(forwarder: &Forwarder, names: &[&'a str]) -> Counts<'a> {
+fn counts(forwarder: &Forwarder, names: &[&str]) -> Value {
     let router = forwarder.router();
     let counters = router.counters();
-    let interface = |(index, name): (usize, &&'a str)| {
+    let interface = |(index, name): (usize, &&str)| {
         let stats = forwarder.device_stats(index);
         let level = |precedence: Precedence| {
             let counters = router.queue(index).counters(precedence);
-            (counters.queued > 0).then(|| LevelCounts {
-                precedence: precedence.level(),
-                queued: counters.queued,
-                sent: counters.sent,
-                discarded: counters.discarded,
-                waiting: counters.waiting,
-                waiting_max: counters.waiting_max,
+            (counters.queued > 0).then(|| {
+                json!({
+                    "precedence": precedence.level(),
+                    "queued": counters.queued,
+                    "sent": counters.sent,
+                    "discarded": counters.discarded,
+                    "waiting": counters.waiting,
+                    "waiting_max": counters.waiting_max,
+                })
             })
         };
-        InterfaceCounts {
-            name,
-            received: stats.received,
-            sent: stats.sent,
-            refused: stats.refused,
-            damaged: stats.damaged,
-            levels: Precedence::all().filter_map(level).collect(),
-        }
+        json!({
+            "name": name,
+            "received": stats.received,
+            "sent": stats.sent,
+            "refused": stats.refused,
+            "damaged": stats.damaged,
+            "levels": Precedence::all().filter_map(level).collect::<Vec<_>>(),
+        })
     };
-    Counts {
-        event: "counters",
-        np: Counter::ALL.iter().map(|counter| (counter.name(), counters.get(*counter))).collect(),
-        scmp_in: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_in(*counter))).collect(),
-        scmp_out: ScmpCounter::ALL.iter().map(|counter| (counter.name(), counters.scmp_out(*counter))).collect(),
-        interfaces: names.iter().enumerate().map(interface).collect(),
-    }
+    let scmp = |count: &dyn Fn(ScmpCounter) -> u32| -> Map<_, _> {
+        ScmpCounter::ALL.iter().map(|counter| (counter.name().to_owned(), count(*counter).into())).collect()
+    };
+    let np = Counter::ALL.iter().map(|counter| (counter.name().to_owned(), counters.get(*counter).into()));
+    json!({
+        "event": "counters",
+        "np": np.collect::<Map<_, _>>(),
+        "scmp_in": scmp(&|counter| counters.scmp_in(counter)),
+        "scmp_out": scmp(&|counter| counters.scmp_out(counter)),
+        "interfaces": names.iter().enumerate().map(interface).collect::<Vec<_>>(),
+    })
 }

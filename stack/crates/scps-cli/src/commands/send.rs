@@ -84,6 +84,7 @@ impl SendArgs {
             abort_all(&mut stack)?;
         }
         tell_silence(&stack);
+        resolved.resume.save(stack.endpoint(), stack.now());
         let End { id, reason, stopped } = ended?;
         trace.drain(&mut stack)?;
         trace.finish()?;

@@ -7,6 +7,7 @@ pub mod keyboard;
 
 use crate::error::CliError;
 use crate::fp::counters::Counters;
+use crate::resume_file::ResumeFile;
 use crate::settings::Tunables;
 use crate::sp_settings::{tell_notices, tell_silence};
 use crate::stop::{warn_of_resets, RESETS_MAX};
@@ -17,7 +18,7 @@ use scps_fp::net::Net;
 use scps_fp_io::{KernelNet, TpNet};
 use scps_io::IoError;
 use scps_tp::Totals;
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::BorrowedFd;
@@ -119,7 +120,7 @@ impl FpOptions {
                 };
                 let mut resolved = self.tunables.resolve()?;
                 let stack = self.driver.open(address, &mut resolved)?;
-                Ok(World::Tp(Box::new(TpNet::new(stack, address, resolved.config))))
+                Ok(World::Tp(Box::new(TpNet::new(stack, address, resolved.config)), resolved.resume))
             }
         }
     }
@@ -147,8 +148,8 @@ pub fn check_transport(matches: &ArgMatches) -> Result<(), CliError> {
 pub enum World {
     /// Kernel TCP.
     Kernel(KernelNet),
-    /// SCPS-TP.
-    Tp(Box<TpNet>),
+    /// SCPS-TP, and what paths took.
+    Tp(Box<TpNet>, ResumeFile),
 }
 
 /// How long the end of the program waits for what is still on its way.
@@ -159,7 +160,7 @@ impl World {
     pub fn net(&mut self) -> &mut dyn Net {
         match self {
             World::Kernel(net) => net,
-            World::Tp(net) => net.as_mut(),
+            World::Tp(net, _) => net.as_mut(),
         }
     }
 
@@ -167,7 +168,7 @@ impl World {
     pub fn watch(&mut self, fd: BorrowedFd<'_>) {
         let _ = match self {
             World::Kernel(net) => net.watch(fd),
-            World::Tp(net) => net.watch(fd),
+            World::Tp(net, _) => net.watch(fd),
         };
     }
 
@@ -175,7 +176,7 @@ impl World {
     pub fn totals(&self) -> Option<Totals> {
         match self {
             World::Kernel(_) => None,
-            World::Tp(net) => Some(net.totals()),
+            World::Tp(net, _) => Some(net.totals()),
         }
     }
 
@@ -183,13 +184,13 @@ impl World {
     pub fn fail_waits_when(&mut self, ended: Arc<AtomicBool>) {
         match self {
             World::Kernel(net) => net.fail_waits_when(ended),
-            World::Tp(net) => net.fail_waits_when(ended),
+            World::Tp(net, _) => net.fail_waits_when(ended),
         }
     }
 
     /// Prints what SP has to tell.
     pub fn tell_notices(&mut self) {
-        if let World::Tp(net) = self {
+        if let World::Tp(net, _) = self {
             tell_notices(net.stack_mut());
         }
     }
@@ -199,7 +200,7 @@ impl World {
         match self {
             World::Kernel(net) => net.abort_all(),
             // Whoever is ended by a signal ends, whatever the device says.
-            World::Tp(net) => {
+            World::Tp(net, _) => {
                 if !net.abort_all(RESETS_MAX).unwrap_or(true) {
                     warn_of_resets();
                 }
@@ -209,10 +210,12 @@ impl World {
 
     /// Lets the last octets leave.
     pub fn linger(&mut self) {
-        if let World::Tp(net) = self {
+        if let World::Tp(net, resume) = self {
             tell_silence(net.stack_mut());
             // Whoever is gone does not need them.
             let _ = net.linger(LINGER);
+            let stack = net.stack_mut();
+            resume.save(stack.endpoint(), stack.now());
         }
     }
 }

@@ -25,8 +25,8 @@ fn what_is_not_split_is_named_by_network_and_port() {
             .collect();
     assert_eq!(words, ["10.2.0.0/24, any port", "any address, ports 5060 to 5061", "10.3.0.9/32, port 22"]);
     for (list, found) in [
-        ("[{}]", "bypass: found neither net nor ports"),
-        (r#"[{"ports": "0"}]"#, "ports: found \"0\"; expected a port such as \"22\""),
+        ("[{}]", "bypass[0]: found neither net nor ports"),
+        (r#"[{"ports": "0"}]"#, "bypass[0].ports: found \"0\"; expected a port such as \"22\""),
         (r#"[{"ports": "23-22"}]"#, "ports: found \"23-22\""),
         (r#"[{"net": "10.2.0.1/33"}]"#, "prefix"),
         (r#"[{"port": "22"}]"#, "unknown field `port`"),

@@ -8,7 +8,7 @@ use crate::outgoing::Outgoing;
 use crate::partial::Partial;
 use crate::reply::Reply;
 use crate::restart::Failure;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::net::{IpAddr, SocketAddr};
 
 const CHUNK: usize = 64 * 1024;

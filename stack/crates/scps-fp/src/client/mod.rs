@@ -22,7 +22,7 @@ use crate::config::Mib;
 use crate::net::Net;
 use crate::reply::Reply;
 use crate::restart::Failure;
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::path::{Path, PathBuf};
 
 /// Why a command had no result.

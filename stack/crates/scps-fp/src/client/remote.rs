@@ -5,7 +5,7 @@ use crate::command::{Command, FileType};
 use crate::config::Mib;
 use crate::net::{ConnId, Recv, Service};
 use crate::reply::{find_marker, names_other_marker, Incoming, Reply, ReplyReader, REPLY_MAX};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 

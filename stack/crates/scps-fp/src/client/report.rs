@@ -1,6 +1,6 @@
 //! What a command did, for people and programs.
 
-use scps_types::Duration;
+use scps_wire::Duration;
 use serde::Serialize;
 
 /// How a command ended.

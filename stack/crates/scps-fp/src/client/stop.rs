@@ -4,7 +4,7 @@ use super::attempt::{Attempt, Link};
 use super::Urge;
 use crate::reply::find_marker;
 use crate::restart::Failure;
-use scps_types::Duration;
+use scps_wire::Duration;
 
 /// How long a server that does not see ABOR in mid-transfer is given before the data connection is closed.
 const ABORT_PATIENCE: Duration = Duration::from_secs(5);

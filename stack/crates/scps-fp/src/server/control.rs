@@ -4,7 +4,7 @@ use super::session::FAREWELL;
 use crate::line::{Line, LineReader};
 use crate::net::{ConnId, Net, Recv};
 use crate::reply::Reply;
-use scps_types::Instant;
+use scps_wire::Instant;
 
 /// Lines that may wait before more are read, and commands that wait for the end of a transfer.
 pub(super) const QUEUE_MAX: usize = 16;

@@ -1,6 +1,6 @@
 //! Slowing down those who guess passwords (scps-fp §1.3): the delay grows with the failures of an address.
 
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 

@@ -4,7 +4,7 @@ use super::guard::FAILURES_PER_SESSION;
 use super::Shared;
 use crate::store::Store;
 use crate::users::User;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::net::IpAddr;
 use std::rc::Rc;
 

@@ -19,7 +19,7 @@ use crate::quota::Quota;
 use crate::reply::Reply;
 use crate::users::{User, Users};
 use guard::Guard;
-use scps_types::Instant;
+use scps_wire::Instant;
 use session::{Session, FAREWELL};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};

@@ -6,7 +6,7 @@ use crate::address::port_text;
 use crate::command::Command;
 use crate::net::Net;
 use crate::reply::Reply;
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::net::IpAddr;
 
 /// Ports below belong to services; a data connection has no business there (scps-fp §17 item 5).

@@ -10,7 +10,7 @@ use crate::command::{Command, FileType};
 use crate::line::Line;
 use crate::net::{Accepted, Net};
 use crate::reply::Reply;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 

@@ -13,7 +13,7 @@ use crate::partial::Partial;
 use crate::private::FileId;
 use crate::quota::Count;
 use crate::reply::Reply;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::net::IpAddr;
 
 /// Octets moved in one turn, so that sessions share the time and commands are seen.

@@ -1,7 +1,7 @@
 //! One writer per file (scps-fp §11.3): a second one waits, or takes over from one that stands still.
 
 use crate::private::FileId;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::BTreeMap;
 
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use scps_fp::config::Mib;
 use scps_fp::net::{Accepted, Aside, ConnId, ListenId, Net, Recv, Service};
 use scps_fp::server::{Server, ServerConfig};
 use scps_fp::users::{User, Users};
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -575,7 +575,7 @@ pub fn quick() -> Mib {
 /// Octets that are all different enough.
 pub fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut octets = vec![0; length];
-    scps_types::Seed::from_u64(seed).stream("noise").fill(&mut octets);
+    scps_wire::Seed::from_u64(seed).stream("noise").fill(&mut octets);
     octets
 }
 

@@ -2,7 +2,7 @@
 
 use super::{SimNet, World, CLIENT, CONTROL_PORT, SERVER};
 use scps_fp::net::{ConnId, ListenId, Net, Recv, Service};
-use scps_types::Duration;
+use scps_wire::Duration;
 use std::net::SocketAddr;
 
 pub struct Peer {

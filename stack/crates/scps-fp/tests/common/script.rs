@@ -3,7 +3,7 @@
 use super::{SimNet, World, CONTROL_PORT};
 use scps_fp::line::{Line, LineReader};
 use scps_fp::net::{ConnId, ListenId, Net, Recv, Service};
-use scps_types::Instant;
+use scps_wire::Instant;
 use std::cell::RefCell;
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;

@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use scps_np::{Address, Addresses, BasicQos, Dialect, ExpandedQos, Header, NpProfile, Routing, Timestamp};
-use scps_types::Precedence;
+use scps_wire::Precedence;
 use std::net::Ipv6Addr;
 
 pub const RI: Dialect = Dialect {

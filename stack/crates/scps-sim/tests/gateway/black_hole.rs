@@ -3,7 +3,7 @@
 use crate::chain::{content, gateway_config, lan, satellite, Chain};
 use scps_gateway::{GatewayConfig, SetUp, Side};
 use scps_sim::Program;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 
 fn config() -> GatewayConfig {
     let mut config = gateway_config(SetUp::Early);

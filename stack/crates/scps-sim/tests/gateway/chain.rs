@@ -1,10 +1,10 @@
 //! A chain: client – link – gateways – link – server, and programs at its ends.
 
 use scps_gateway::{Account, End, Gateway, GatewayConfig, Report, SetUp, Side, SideConfig};
-use scps_net::NetworkConfig;
 use scps_sim::{At, GatewayNode, Host, Link, LinkConfig, Network, Node, Place, Program};
+use scps_tp::net::NetworkConfig;
 use scps_tp::{Config, Congestion, ConnectionId, RouteConfig};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed};
+use scps_wire::{Bitrate, Duration, Instant, Rng, Seed};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 

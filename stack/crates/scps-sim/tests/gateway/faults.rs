@@ -6,12 +6,12 @@ use proptest::test_runner::RngSeed;
 use scps_gateway::{End, Gateway, Limits, SetUp, Side};
 use scps_sim::{Impairment, Node, Program};
 use scps_tp::{CloseReason, Config, Endpoint, EndpointConfig, RouteConfig, Trust};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::icmp;
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 use std::net::{Ipv4Addr, SocketAddr};
 
 const HOUR: Duration = Duration::from_secs(3600);

@@ -3,11 +3,11 @@
 use crate::chain::{content, gateway_config, lan, satellite, Chain, CLIENT, SERVER};
 use scps_gateway::SetUp;
 use scps_sim::{Node, Program};
-use scps_types::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Bitrate, Duration, Instant, Rng, Seed, SeqNum};
 
 /// Octets of the link that packets which are nobody's took, and seconds that the transfer took.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use crate::chain::{content, gateway_config, lan, plain, satellite, space, Chain, CLIENT, PORT, SERVER};
 use scps_gateway::{Bypass, ConfigError, End, Forward, Gateway, Limits, SetUp, Side};
 use scps_sim::Program;
-use scps_tp::{CloseReason, SegmentBatch, Trust};
-use scps_types::{Bitrate, Duration, Instant, Seed, SeqNum};
+use scps_tp::{CloseReason, Config, Congestion, ResumeConfig, SegmentBatch, Trust};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::Options;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Bitrate, Duration, Instant, Seed, SeqNum};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -458,4 +458,54 @@ fn settings_of_no_use_change_no_gateway() {
     chain.open(4000, Program::sending(content(1000, 1)), Program::default());
     assert!(chain.run(HOUR));
     assert_eq!(chain.ends(), [End::Finished; 2]);
+}
+
+#[test]
+fn the_trace_tells_of_the_connections_that_are_asked_for_and_no_others() {
+    let mut chain = Chain::pair(SetUp::ConnectFirst, 0.0, 1);
+    let of_4001 = Bypass { net: (CLIENT, 32), ports: (4001, 4001) };
+    let gateway =
+        |chain: &mut Chain, f: &mut dyn FnMut(&mut Gateway)| f(chain.gateway_node(0).gateway.as_mut().unwrap());
+    gateway(&mut chain, &mut |gateway| gateway.trace(vec![of_4001]));
+    for port in [4000, 4001] {
+        chain.open(port, Program::sending(content(20_000, 1)), Program::default());
+    }
+    chain.run_for(Duration::from_secs(3));
+    let mut told = std::collections::BTreeSet::new();
+    gateway(&mut chain, &mut |gateway| {
+        told.extend(std::iter::from_fn(|| gateway.poll_trace()).map(|record| record.connection));
+        // With nothing asked for it is silent.
+        gateway.trace(Vec::new());
+    });
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(chain.run(HOUR));
+    gateway(&mut chain, &mut |gateway| assert!(gateway.poll_trace().is_none()));
+}
+
+#[test]
+fn what_one_client_saw_of_the_link_is_known_to_the_next() {
+    let mut config = gateway_config(SetUp::ConnectFirst);
+    config.wan.connection = Config::modern().congestion(Congestion::Vj).careful_resume(Some(ResumeConfig::default()));
+    config.wan.route = config.wan.route.rate(None);
+    config.wan.endpoint.one_path = true;
+    let mut chain = Chain::new(&config, &[lan(), satellite(0.0), lan()], 1);
+    let mut took = Vec::new();
+    for port in [4000, 4001] {
+        let began = chain.now();
+        let id = chain.open(port, Program::sending(content(2_000_000, 1)), Program::default());
+        while !chain.server_program(port).is_some_and(Program::has_read_all) {
+            chain.run_for(Duration::from_millis(10));
+        }
+        took.push(chain.now().since(began));
+        let now = chain.now();
+        chain.client_mut().endpoint.close(now, id);
+        // The halves end when what is left in the network has died.
+        chain.run_for(Duration::from_secs(120));
+        let known: Vec<_> = chain.gateway(0).endpoint(Side::Wan).known_paths(chain.now()).collect();
+        assert_eq!(known.len(), 1, "{known:?}");
+        // 5 Mbit/s for 500 ms are 312,500 octets on the wire.
+        assert!((200_000..320_000).contains(&known[0].window), "{known:?}");
+    }
+    println!("{took:?}");
+    assert!(took[0] > took[1] + Duration::from_secs(1), "{took:?}");
 }

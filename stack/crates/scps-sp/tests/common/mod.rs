@@ -7,7 +7,7 @@
 )]
 
 use scps_sp::{AeadKey, Association, Dropped, Ends, Outgoing, Policy, Refused, Services, Sp, SpConfig, Suite, Upper};
-use scps_types::Instant;
+use scps_wire::Instant;
 
 pub const SALT: [u8; 4] = [0xa0, 0xa1, 0xa2, 0xa3];
 pub const NOW: Instant = Instant::from_secs(1);

@@ -3,9 +3,9 @@
 //! Deviation: the reference's decrease for large windows falls through into one more segment; this one does not. Base RTT comes from the
 //! connection's valid samples only.
 
-use super::AckSample;
+use super::{AckSample, Controller, LossSample, Start};
 use crate::config::{VegasConfig, VegasDecrease, VegasSlowStart};
-use scps_types::Duration;
+use scps_wire::Duration;
 
 /// Largest window (scps-tp §4.4).
 const CWND_MAX: u64 = (1 << 31) - 1;
@@ -26,7 +26,7 @@ fn slow_start(config: &VegasConfig) -> Phase {
 
 /// Window, base RTT and phase.
 #[derive(Clone, Debug)]
-pub struct Vegas {
+pub(super) struct Vegas {
     config: VegasConfig,
     cwnd: u64,
     ssthresh: u64,
@@ -37,44 +37,16 @@ pub struct Vegas {
 }
 
 impl Vegas {
-    pub(super) fn new(config: VegasConfig, cwnd: u64, ssthresh: u64, mss: u64) -> Self {
-        debug_assert!(mss > 0);
+    pub(super) fn new(config: VegasConfig, start: &Start) -> Self {
+        debug_assert!(start.mss > 0);
         Vegas {
             config,
-            cwnd,
-            ssthresh,
+            cwnd: start.window,
+            ssthresh: start.ssthresh,
             phase: slow_start(&config),
             base_rtt: None,
             round_rtt: None,
             was_limited: false,
-        }
-    }
-
-    pub(super) fn cwnd(&self) -> u64 {
-        self.cwnd
-    }
-
-    pub(super) fn ssthresh(&self) -> u64 {
-        self.ssthresh
-    }
-
-    pub(super) fn forget_base_rtt(&mut self) {
-        self.base_rtt = None;
-    }
-
-    pub(super) fn on_ack(&mut self, sample: &AckSample) {
-        if let Some(rtt) = sample.rtt {
-            self.base_rtt = Some(self.base_rtt.map_or(rtt, |b| b.min(rtt)));
-            // The least sample of the round: a delayed acknowledgement is not a queue.
-            self.round_rtt = Some(self.round_rtt.map_or(rtt, |r| r.min(rtt)));
-        }
-        self.was_limited |= sample.is_cwnd_limited;
-        if sample.round_ended {
-            if let (Some(base), Some(current)) = (self.base_rtt, self.round_rtt) {
-                self.on_round(base, current, sample.mss);
-                self.round_rtt = None;
-                self.was_limited = false;
-            }
         }
     }
 
@@ -121,23 +93,58 @@ impl Vegas {
         }
         self.cwnd = self.cwnd.min(CWND_MAX);
     }
+}
 
-    pub(super) fn on_loss(&mut self, mss: u64) {
+impl Controller for Vegas {
+    fn window(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    fn on_path_change(&mut self) {
+        self.base_rtt = None;
+    }
+
+    fn on_ack(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.base_rtt = Some(self.base_rtt.map_or(rtt, |b| b.min(rtt)));
+            // The least sample of the round: a delayed acknowledgement is not a queue.
+            self.round_rtt = Some(self.round_rtt.map_or(rtt, |r| r.min(rtt)));
+        }
+        self.was_limited |= sample.is_cwnd_limited;
+        if sample.round_ended {
+            if let (Some(base), Some(current)) = (self.base_rtt, self.round_rtt) {
+                self.on_round(base, current, sample.mss);
+                self.round_rtt = None;
+                self.was_limited = false;
+            }
+        }
+    }
+
+    fn on_loss(&mut self, &LossSample { is_congestion, mss, .. }: &LossSample) {
+        if !is_congestion {
+            return;
+        }
         // Halved once, into the linear phase (scps-tp §4.4; the reference's second halving is an error).
         self.cwnd = (self.cwnd / 2).max(mss);
         self.ssthresh = self.cwnd;
         self.phase = Phase::Linear;
     }
 
-    pub(super) fn on_rto(&mut self, mss: u64) {
+    fn on_timeout(&mut self, &LossSample { is_congestion, mss, .. }: &LossSample) {
+        if !is_congestion {
+            return;
+        }
         self.ssthresh = (self.cwnd / 2).max(2 * mss);
         self.cwnd = mss;
         self.phase = slow_start(&self.config);
     }
 
-    pub(super) fn on_source_quench(&mut self, mss: u64) {
-        self.cwnd = mss;
-        self.ssthresh = 2 * mss;
+    fn restart(&mut self, start: &Start) {
+        (self.cwnd, self.ssthresh) = (start.window, start.ssthresh);
         self.phase = slow_start(&self.config);
     }
 }
@@ -148,8 +155,12 @@ mod tests {
 
     const M: u64 = 1000;
 
+    fn begin(config: VegasConfig, window: u64, ssthresh: u64) -> Vegas {
+        Vegas::new(config, &Start { window, ssthresh, mss: M })
+    }
+
     fn vegas(slow_start: VegasSlowStart) -> Vegas {
-        Vegas::new(VegasConfig { slow_start, ..VegasConfig::default() }, 2 * M, 1 << 30, M)
+        begin(VegasConfig { slow_start, ..VegasConfig::default() }, 2 * M, 1 << 30)
     }
 
     fn round(c: &mut Vegas, ms: u64) -> u64 {
@@ -159,9 +170,9 @@ mod tests {
             rtt: Some(Duration::from_millis(ms)),
             round_ended: true,
             is_cwnd_limited: true,
-            is_recovering: false,
+            ..AckSample::default()
         });
-        c.cwnd() / M
+        c.window() / M
     }
 
     #[test]
@@ -194,7 +205,7 @@ mod tests {
     fn far_above_beta_half_of_the_excess_goes_or_one_segment() {
         let settled = |decrease| {
             let config = VegasConfig { decrease, ..VegasConfig::default() };
-            let mut c = Vegas::new(config, 64 * M, 64 * M, M);
+            let mut c = begin(config, 64 * M, 64 * M);
             // At the threshold slow start ends, window unchanged. Then diff = 64*(1000-500)/1000 = 32 > beta 5.
             assert_eq!(round(&mut c, 500), 64);
             round(&mut c, 1000)
@@ -209,9 +220,10 @@ mod tests {
         for _ in 0..3 {
             round(&mut c, 500);
         }
-        c.on_loss(M);
-        assert_eq!(c.cwnd(), 8 * M);
-        c.on_rto(M);
-        assert_eq!((c.cwnd(), c.ssthresh()), (M, 4 * M));
+        let loss = LossSample { is_congestion: true, mss: M, ..LossSample::default() };
+        c.on_loss(&loss);
+        assert_eq!(c.window(), 8 * M);
+        c.on_timeout(&loss);
+        assert_eq!((c.window(), c.ssthresh()), (M, 4 * M));
     }
 }

@@ -7,12 +7,12 @@ use crate::event::{CloseReason, DropReason};
 use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::ConnectionId;
+use crate::net::{Envelope, Refusal};
 use crate::state::State;
-use scps_net::{Envelope, Refusal};
-use scps_types::Instant;
 use scps_wire::compressed::Compressed;
 use scps_wire::protocol;
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::Instant;
 
 /// Who may have data of a connection before it is buffered; it tells how many octets it took.
 pub(super) type Reader<'a> = &'a mut dyn FnMut(ConnectionId, &[u8]) -> usize;
@@ -65,7 +65,7 @@ impl Endpoint {
     ) -> Result<(), DropReason> {
         let verify = match trust {
             Trust::Check => Verify::Checksum(&[protocol::TCP, protocol::SCPS_STANDALONE]),
-            Trust::Verified => Verify::Trusted,
+            Trust::Verified | Trust::Unsummed => Verify::Trusted,
         };
         let (tcp, data) =
             Tcp::parse(payload, envelope.src, envelope.dst, verify).map_err(|_| DropReason::BadSegment)?;

@@ -5,6 +5,7 @@
 use super::events::Events;
 use super::{Carrier, Transmit};
 use crate::ack::Owed;
+use crate::cc::Saved;
 use crate::config::Congestion;
 use crate::connection::Connection;
 use crate::error::{ConnectError, OptionError};
@@ -13,8 +14,10 @@ use crate::fallbacks::Fallbacks;
 use crate::inbound::Payload;
 use crate::input::Verdict;
 use crate::names::{AddressPort, ConnectionId, RouteId};
+use crate::net::{Envelope, Network, Report, ReportKind};
 use crate::output::{Polled, Sending};
 use crate::path::MtuFound;
+use crate::path_memory::PathMemory;
 use crate::path_mtu::PathMtus;
 use crate::route::Route;
 use crate::routes::Routes;
@@ -23,9 +26,8 @@ use crate::state::State;
 use crate::stats::{Signals, Totals};
 use crate::table::ConnectionTable;
 use crate::trace::TraceRecord;
-use scps_net::{Envelope, Network, Report, ReportKind};
-use scps_types::{Duration, Instant, Rng};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, Instant, Rng};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
@@ -46,6 +48,8 @@ pub(super) struct Connections {
     pub(super) fallbacks: Fallbacks,
     fallback_lifetime: Duration,
     pub(super) path_mtus: PathMtus,
+    /// What ended connections observed.
+    pub(super) paths: PathMemory,
     /// All destinations are behind one path.
     pub(super) is_one_path: bool,
     pub(super) carrier: Carrier,
@@ -71,6 +75,7 @@ impl Connections {
             fallbacks: Fallbacks::default(),
             fallback_lifetime,
             path_mtus: PathMtus::default(),
+            paths: PathMemory::default(),
             is_one_path: false,
             carrier: Carrier::Single,
             signals: Signals::default(),
@@ -240,6 +245,25 @@ impl Connections {
         }
     }
 
+    /// By which names the path between two ends is remembered.
+    fn path_between(&self, local: AddressPort, remote: AddressPort) -> (Ipv4Addr, Ipv4Addr) {
+        (self.path_to(local.0), self.path_to(remote.0))
+    }
+
+    /// What is saved of the path between two ends, for one connection.
+    pub(super) fn take_path(&mut self, now: Instant, local: AddressPort, remote: AddressPort) -> Option<Saved> {
+        self.paths.take(now, self.path_between(local, remote))
+    }
+
+    /// A connection is over, or its data is: what it saw of its path is for the next.
+    fn save_path(&mut self, place: u32) {
+        let Some(c) = self.table.at_mut(place) else { return };
+        let (local, remote) = (c.control.local, c.control.remote);
+        if let Some(saved) = c.outbound.path.take_saved(self.now) {
+            self.paths.put(self.path_between(local, remote), saved);
+        }
+    }
+
     /// The link of a route takes less than it did.
     pub(super) fn on_link_mtu(&mut self, now: Instant, id: RouteId) {
         for place in self.table.places() {
@@ -403,9 +427,12 @@ impl Connections {
         let Some(c) = self.table.at_mut(place) else { return };
         let control = &mut c.control;
         let id = control.id;
-        let mut is_half_open_over = false;
+        let (mut is_half_open_over, mut is_path_known) = (false, false);
         while let Some(event) = control.events.pop_front() {
             is_half_open_over |= matches!(event, Event::Accepted(..));
+            // A path on which a connection died is another one, or none.
+            let is_lost = event == Event::Closed(id, CloseReason::TimedOut) && control.stats.established_at.is_some();
+            is_path_known |= matches!(event, Event::Flushed(_) | Event::Closed(..)) && !is_lost;
             let wanted_scps = control.config.scps && !control.opening.offers_scps();
             if matches!(event, Event::Connected(_)) && !control.agreed.scps && wanted_scps {
                 let until = self.now + self.fallback_lifetime;
@@ -432,6 +459,9 @@ impl Connections {
         let is_gone = is_closed && control.is_orphan && !control.is_reset_due;
         if is_gone {
             self.gone.add(&control.stats);
+        }
+        if is_path_known {
+            self.save_path(place);
         }
         if is_half_open_over {
             self.table.end_half_open(id);

@@ -4,10 +4,10 @@
 use super::arrival::Reader;
 use super::{Endpoint, Trust};
 use crate::inbound::Payload;
-use scps_types::{Instant, SeqNum};
 use scps_wire::checksum::Checksum;
 use scps_wire::protocol;
 use scps_wire::tcp::Flags;
+use scps_wire::{Instant, SeqNum};
 use std::net::Ipv4Addr;
 
 const IP_LEN: usize = 20;
@@ -104,7 +104,7 @@ fn is_intact(packet: &[u8], trust: Trust) -> bool {
     let (src, dst) = (Ipv4Addr::from(word(ip, 12)), Ipv4Addr::from(word(ip, 16)));
     let mut sum = Checksum::pseudo_header(src, dst, protocol::TCP, segment.len() as u16);
     header.verifies()
-        && (trust == Trust::Verified || {
+        && (trust != Trust::Check || {
             sum.add(segment);
             sum.verifies()
         })

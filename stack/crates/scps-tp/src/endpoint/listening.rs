@@ -6,12 +6,12 @@ use crate::cookie;
 use crate::error::ListenError;
 use crate::event::{CloseReason, DropReason, Event};
 use crate::names::{carried, AddressPort, ConnectionId, ListenerId};
+use crate::net::Envelope;
 use crate::output::{Polled, Sending};
 use crate::state::State;
-use scps_net::Envelope;
-use scps_types::{Duration, Instant};
 use scps_wire::scps::Capabilities;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, Instant};
 use std::collections::btree_map::{BTreeMap, Entry};
 use std::net::{Ipv4Addr, SocketAddr};
 

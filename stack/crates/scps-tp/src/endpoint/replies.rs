@@ -2,10 +2,10 @@
 
 use super::connections::Connections;
 use super::Transmit;
+use crate::net::Envelope;
 use crate::reply;
-use scps_net::Envelope;
-use scps_types::Instant;
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::Instant;
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 

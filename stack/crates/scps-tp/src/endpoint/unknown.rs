@@ -7,11 +7,11 @@ use super::{envelope_of, Endpoint};
 use crate::config::RouteConfig;
 use crate::event::CloseReason;
 use crate::names::{carried, AddressPort, ConnectionId};
+use crate::net::{Envelope, Quote, Services};
 use crate::reply;
 use crate::state::State;
-use scps_net::{Envelope, Quote, Services};
-use scps_types::{Duration, Instant, SeqNum};
 use scps_wire::tcp::{Flags, Tcp};
+use scps_wire::{Duration, Instant, SeqNum};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 

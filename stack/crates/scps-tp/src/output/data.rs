@@ -1,14 +1,15 @@
 //! Which data leaves next: what was lost before what is new (scps-tp §2.4.5), as far as the windows allow.
 
 use super::{Draft, Sending};
+use crate::cc::SentSample;
 use crate::control::Control;
 use crate::outbound::Outbound;
 use crate::route::Route;
 use crate::scoreboard::{Fate, Sent};
 use crate::timer::Timer;
 use crate::trace::TraceEvent;
-use scps_types::{Duration, Instant};
 use scps_wire::tcp::Flags;
+use scps_wire::{Duration, Instant};
 
 /// New data for a segment.
 pub(super) struct Portion {
@@ -124,6 +125,10 @@ impl Outbound {
             self.path.note_cwnd_limited();
             return None;
         }
+        if let Some(at) = self.path.paced_until(now) {
+            control.timers.set(Timer::Pace, at);
+            return None;
+        }
         let segment = len.min(cwnd.max(1));
         // A congestion window short of a segment leaves data behind, and the FIN goes with the last octet.
         let fin = fin && segment == len;
@@ -152,7 +157,8 @@ impl Outbound {
     /// before a FIN wait for it.
     fn joinable(&self, control: &Control, sending: &Sending<'_>, segment: u64) -> u16 {
         let segments_max = sending.segments_max();
-        let is_counted = sending.route.config().rate.is_some() || control.config.trace || control.is_compressing();
+        let is_spaced = sending.route.config().rate.is_some() || self.path.metrics().pace.is_some();
+        let is_counted = is_spaced || control.config.trace || control.is_compressing();
         let has_records = self.sender.data().record_end_after(self.sender.next()).is_some();
         if segments_max <= 1 || is_counted || has_records {
             return 1;
@@ -223,6 +229,13 @@ impl Outbound {
         }
         self.board.push(end - segment - u64::from(fin), end, now, fin);
         self.sender.on_sent(end, fin.then_some(position + len));
+        self.path.on_sent(&SentSample {
+            at: now,
+            octets: len,
+            mss: self.full_segment(control, route),
+            in_flight: self.board.flight_size(),
+            number: self.board.next_order() - 1,
+        });
         if fin {
             let state = control.state.on_close();
             self.set_state(control, now, route, state);
@@ -312,7 +325,7 @@ impl Outbound {
     /// True unless there is something to send or to be acknowledged and no timer that would take it up again.
     pub(super) fn is_watched(&self, control: &Control) -> bool {
         let has_work = !self.board.is_empty() || self.sender.waiting() > 0 || self.sender.is_fin_due();
-        let is_timed = control.timers.is_set(Timer::Retransmit) || control.timers.is_set(Timer::Persist);
+        let is_timed = [Timer::Retransmit, Timer::Persist, Timer::Pace].into_iter().any(|t| control.timers.is_set(t));
         !control.state.may_transmit_data() || !has_work || is_timed
     }
 }

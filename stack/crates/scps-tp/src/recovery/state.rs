@@ -1,7 +1,7 @@
 //! What a sender remembers of losses: duplicates counted, holes waiting, the recovery under way, how patient it is.
 
 use crate::limits::DuplicateLimit;
-use scps_types::{Duration, Instant};
+use scps_wire::{Duration, Instant};
 use std::collections::VecDeque;
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2, scps-tp §4.3).

@@ -18,11 +18,11 @@
 #![allow(dead_code, reason = "each test file uses its part of the script language")]
 
 use scps_tp::{Config, ConnectionId, Endpoint, EndpointConfig, Event, RecvError, RouteConfig, RouteId, State, Trust};
-use scps_types::{Duration, Instant, Seed, SeqNum};
 use scps_wire::ipv4::Ipv4;
 use scps_wire::options::{Options, Timestamps};
 use scps_wire::scps::{Capabilities, Snack};
 use scps_wire::tcp::{Flags, Tcp, Verify};
+use scps_wire::{Duration, Instant, Seed, SeqNum};
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 

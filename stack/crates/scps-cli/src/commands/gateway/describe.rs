@@ -8,8 +8,8 @@ use crate::say;
 use crate::sp_settings::SpTunnel;
 use scps_gateway::{SetUp, Side, SideConfig};
 use scps_tp::Congestion;
-use scps_types::Duration;
 use scps_wire::protocol;
+use scps_wire::Duration;
 
 /// Routing tables of the packets for either side of the gateway.
 const TABLE_LAN: u32 = 7168;

@@ -10,20 +10,21 @@ use crate::error::CliError;
 use crate::far_side::FarSide;
 use crate::fp::write_whole;
 use crate::gateway_settings::{GatewaySettings, Overrides, Prefix};
-use crate::link::{Gauges, Link};
+use crate::link::Link;
 use crate::machine;
 use crate::operator::{check_fixed, Fixed, Level, Operator, OperatorArgs};
 use crate::say;
 use crate::sp_settings;
 use crate::stop::{warn_of_resets, StopSignals, RESETS_MAX};
+use crate::trace::{GatewayTrace, GatewayTraceArgs};
 use crate::world::seed_of;
 use clap::Args;
 use counters::Counters;
 use describe::{carrier_words, describe, transport_words};
-use lines::{side_name, totals, CountersLine};
+use lines::{side_name, totals};
 use scps_gateway::{ConfigError, Gateway, PerSide, Side, SideConfig};
 use scps_io::{CaptureKind, Clock, Device, GatewayLoop};
-use serde::Serialize;
+use serde_json::json;
 use signal_hook::consts::SIGUSR1;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::PathBuf;
@@ -72,6 +73,8 @@ pub struct GatewayArgs {
     #[arg(long, value_name = "FILE")]
     ready_file: Option<PathBuf>,
     #[command(flatten)]
+    trace: GatewayTraceArgs,
+    #[command(flatten)]
     operator: OperatorArgs,
 }
 
@@ -79,21 +82,6 @@ fn peer(text: &str) -> Result<SocketAddrV4, String> {
     let with_port = || text.parse::<Ipv4Addr>().map(|address| SocketAddrV4::new(address, 7168));
     let wrong = |_| format!("found {text:?}; expected an address such as 203.0.113.2, or with a port 203.0.113.2:7168");
     text.parse().or_else(|_| with_port()).map_err(wrong)
-}
-
-/// What a monitoring system is shown.
-#[derive(Serialize)]
-struct Shown {
-    link: Gauges,
-    #[serde(flatten)]
-    counters: CountersLine,
-}
-
-#[derive(Serialize)]
-struct Ready {
-    event: &'static str,
-    lan: String,
-    wan: String,
 }
 
 impl GatewayArgs {
@@ -121,9 +109,14 @@ impl GatewayArgs {
             Ok(captures.around(device))
         };
         let devices = PerSide { lan: open(Side::Lan)?, wan: open(Side::Wan)? };
-        let gateway = Gateway::new(settings.config.clone(), seed, clock.now()).map_err(|error| wrong(&error))?;
+        let mut gateway = Gateway::new(settings.config.clone(), seed, clock.now()).map_err(|error| wrong(&error))?;
+        let mut resume = settings.resume.clone();
+        for side in Side::BOTH {
+            resume.of_mut(side).teach(gateway.endpoint_mut(side), clock.now())?;
+        }
         let mut gateway = GatewayLoop::new(gateway, devices, settings.is_metered, clock)?;
         let mut counters = Counters::open(self.counters.as_deref(), self.counters_every, gateway.now())?;
+        let mut trace = GatewayTrace::begin(&self.trace, &mut gateway)?;
         let round_trip = settings.config.wan.route.rtt;
         let mut far = FarSide::new(carrier_words(&settings.carriers.wan), round_trip, gateway.now());
         let mut link = Link::new(&gateway);
@@ -132,7 +125,7 @@ impl GatewayArgs {
             operator.tell(Level::Warn, format_args!("{found}."));
         }
         operator.tell(Level::Info, format_args!("ready; lan: {}; wan: {}.", name(Side::Lan), name(Side::Wan)));
-        say::record(&Ready { event: "ready", lan: name(Side::Lan), wan: name(Side::Wan) })?;
+        say::result(json!({"event": "ready", "lan": name(Side::Lan), "wan": name(Side::Wan)}))?;
         if let Some(path) = &self.ready_file {
             write_whole(path, "ready\n")?;
         }
@@ -141,10 +134,18 @@ impl GatewayArgs {
         }
         let cause = loop {
             gateway.run_once(counters.next_at)?;
-            operator.answer(|| Shown { link: link.gauges(&gateway, far.is_up()), counters: totals(&mut gateway) });
+            operator.answer(|| {
+                let mut shown = totals(&mut gateway);
+                shown["link"] = link.gauges(&gateway, far.is_up());
+                shown
+            });
             far.follow(&gateway, &operator);
             link.follow(&gateway, &operator);
             tell_notices(&mut gateway);
+            if let Some(full) = trace.drain(&mut gateway)? {
+                let words = format_args!("{full}: the file is as long as --{full}-max allows, and has ended.");
+                operator.tell(Level::Warn, words);
+            }
             operator.reload(&[self.config.as_deref()], || {
                 counters.reopen()?;
                 let new = self.settings()?;
@@ -162,9 +163,14 @@ impl GatewayArgs {
         if !gateway.stop(RESETS_MAX)? {
             warn_of_resets();
         }
+        trace.drain(&mut gateway)?;
+        trace.finish()?;
+        for side in Side::BOTH {
+            resume.of(side).save(gateway.gateway().endpoint(side), gateway.now());
+        }
         counters.note_ends(&mut gateway, &operator);
         counters.note_all(&mut gateway, &operator);
-        say::record(&totals(&mut gateway))?;
+        say::result(totals(&mut gateway))?;
         Ok(cause.exit_code())
     }
 

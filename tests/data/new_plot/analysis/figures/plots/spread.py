@@ -6,11 +6,10 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from scpslab.analysis.figures.canvas import colour, new_figure
-from scpslab.analysis.figures.recipe import Recipe
+from scpslab.analysis.figures.canvas import colour, new_panels
+from scpslab.analysis.figures.recipe import Recipe, words
 from scpslab.analysis.figures.source import Source, shown
-from scpslab.analysis.figures.words import words
-from scpslab.documents import key
+from scpslab.documents.parts import key
 
 
 class Spread(Recipe):
@@ -22,7 +21,7 @@ class Spread(Recipe):
     def draw(self, source: Source) -> Figure:
         """A circle for each value, the smallest first."""
         numbers = [row.numbers.get(self.metric) for row in source.results.rows]
-        with new_figure(words(self, source.run.cells, f"{shown(source, source.run.cells)}.")) as (figure, axes):
+        with new_panels(words(self, source.run.cells, f"{shown(source, source.run.cells)}.")) as (figure, (axes,)):
             axes.plot(sorted(filter(None, numbers)), color=colour(0), marker="o")
             axes.set_ylabel(self.y.label)
         return figure

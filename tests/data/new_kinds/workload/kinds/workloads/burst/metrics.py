@@ -13,4 +13,4 @@ def measure(subject: Subject[planned.Burst]) -> Values:
     return {"burst_packets": count(subject.line("sink"), "received_packets")}
 
 
-DATA_FLOWS.register("burst", DataFlow(Family(columns({"burst_packets": None}), measure)))
+DATA_FLOWS.register("burst", DataFlow(Family(columns("burst_packets"), measure)))
