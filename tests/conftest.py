@@ -1,5 +1,7 @@
 """The mark of a test, and scenarios of a test's own."""
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,12 @@ def pytest_collection_modifyitems(items):
         for folder, mark in MARKS.items():
             if item.path.is_relative_to(folder):
                 item.add_marker(mark)
+
+
+def pytest_runtest_setup(item):
+    """Begins no test after the moment that SCPSLAB_TESTS_UNTIL gives, in seconds since 1970 (.ci/run)."""
+    if time.time() > float(os.environ.get("SCPSLAB_TESTS_UNTIL", "inf")):
+        pytest.skip("NOT RUN: the time of .ci/run is over")
 
 
 @pytest.fixture(autouse=True)
