@@ -427,8 +427,8 @@ class Stages:
         """
         if (used := self.recorded.used()) > self.recorded.room:
             return (
-                f"the record of packets: found {used} lines; expected at most {self.recorded.room}, an eighth of the "
-                "guest's memory. Raise limits.memory, or set packets: off"
+                f"the record of packets: found {used} lines; expected at most {self.recorded.room}, as many as the "
+                "guest's memory has room for. Raise limits.memory, or set packets: off"
             )
         lines = (
             f"direction {d.link} {d.name} {slot_of(d.entering)} {-1 if d.leaving is None else slot_of(d.leaving)} "

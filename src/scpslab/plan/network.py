@@ -27,7 +27,8 @@ OFFER_BYTES, SIGHT_BYTES, STATE_BYTES = 136, 24, 48
 # A packet is seen where it leaves and where it arrives, and may arrive twice. An acknowledgement passes a link, as what
 # it acknowledges did.
 SIGHTS_PER_PACKET, PACKETS_PER_STATE = 2, 2
-MEMORY_SHARE_OF_RECORD = 8
+# Half of what a guest has beyond its usual memory is for the record, and an eighth of that.
+USUAL_MEMORY_MIB = 512
 # RFC 8200 §5.
 LEAST_MTU_OF_IPV6 = 1280
 IPV4_ALONE, REMOVE_IPV6 = "addresses of IPv4, in which alone it goes", "Remove addresses: ipv6."
@@ -64,10 +65,11 @@ class NetworkPlan(Part):
     @property
     def packet_lines(self) -> int:
         """How many lines the record of packets has room for, a line for each link that a packet passes: as many as fit
-        into an eighth of the guest's memory, a power of two.
+        into an eighth of the guest's first 512 MiB and half of what it has beyond, a power of two.
         """
         line_bytes = OFFER_BYTES + SIGHTS_PER_PACKET * SIGHT_BYTES + STATE_BYTES // PACKETS_PER_STATE
-        lines = (self.memory_mib << 20) // MEMORY_SHARE_OF_RECORD // line_bytes
+        usual_mib = min(self.memory_mib, USUAL_MEMORY_MIB)
+        lines = ((usual_mib << 20) // 8 + (self.memory_mib - usual_mib << 20) // 2) // line_bytes
         return int(1 << lines.bit_length() - 1)
 
     @property
