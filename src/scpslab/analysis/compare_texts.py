@@ -62,7 +62,7 @@ def report(comparison: Comparison) -> Report:
 def _row(pair: Pair, test: Method, *, has_sides: bool) -> Row:
     cells = [*pair.key, *(pair.sides if has_sides else ()), pair.metric]
     cells += [_center(part, test) for part in (pair.first, pair.second)]
-    cells += [_difference(pair.effect.difference, test), _ratio(pair.effect.ratio)]
+    cells += [_difference(pair.effect.difference, test), _bracketed(pair.effect.ratio, f".{RATIO_DIGITS}g")]
     cells += [_number(pair), "exact" if pair.is_exact else _p(pair.effect.p), _p(pair.p_holm)]
     return Row(cells, is_bold=pair.is_certain)
 
@@ -88,7 +88,6 @@ def _notes(comparison: Comparison) -> list[str]:
 
 
 def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
-    difference, ratio = pair.effect.difference, pair.effect.ratio
     return {
         "first": pair.sides[0],
         "second": pair.sides[1],
@@ -100,16 +99,18 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
         },
         "paired": pair.pairing.is_paired,
         "why": pair.pairing.why,
-        "difference": difference.number if difference else None,
-        "ci95_low": difference.low if difference else None,
-        "ci95_high": difference.high if difference else None,
-        "ratio": ratio.number if ratio else None,
-        "ratio_ci95_low": ratio.low if ratio else None,
-        "ratio_ci95_high": ratio.high if ratio else None,
+        **_ends("difference", "ci95", pair.effect.difference),
+        **_ends("ratio", "ratio_ci95", pair.effect.ratio),
         "p": pair.effect.p,
         "p_holm": pair.p_holm,
         "least_p": pair.effect.least_p,
     }
+
+
+def _ends(name: str, interval: str, estimate: Estimate | None) -> dict[str, float | None]:
+    """An estimate as three fields, empty where there is none."""
+    numbers = (estimate.number, estimate.low, estimate.high) if estimate else (None, None, None)
+    return dict(zip((name, f"{interval}_low", f"{interval}_high"), numbers, strict=True))
 
 
 def _pairings(comparison: Comparison) -> Iterator[str]:
@@ -194,24 +195,19 @@ def _center(part: Mean, test: Method) -> str:
 
 
 def _difference(estimate: Estimate | None, test: Method) -> str:
-    if estimate is None:
-        return NOTHING
-    if test is Method.MEANS or estimate.low is None or estimate.high is None:
+    if estimate is not None and test is Method.MEANS:
         half = None if estimate.high is None else estimate.high - estimate.number
         return with_interval(Mean(2, estimate.number, None, half))
-    return f"{_digits(estimate.number)} [{_digits(estimate.low)}, {_digits(estimate.high)}]"
+    return _bracketed(estimate, ",.4g")
 
 
-def _ratio(estimate: Estimate | None) -> str:
+def _bracketed(estimate: Estimate | None, digits: str) -> str:
     if estimate is None:
         return NOTHING
+    number = format(estimate.number, digits)
     if estimate.low is None or estimate.high is None:
-        return _rounded(estimate.number)
-    return f"{_rounded(estimate.number)} [{_rounded(estimate.low)}, {_rounded(estimate.high)}]"
-
-
-def _rounded(ratio: float) -> str:
-    return f"{ratio:.{RATIO_DIGITS}g}"
+        return number
+    return f"{number} [{estimate.low:{digits}}, {estimate.high:{digits}}]"
 
 
 def _number(pair: Pair) -> str:
@@ -222,10 +218,6 @@ def _number(pair: Pair) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _digits(number: float) -> str:
-    return f"{number:,.4g}"
 
 
 def _p(p: float | None) -> str:

@@ -19,7 +19,6 @@ from scpslab.measure.connections import Ints
 from scpslab.measure.losses import NOBODY, SUPERFLUOUS, Fates, Lost, OfHop, origins, resends
 from scpslab.measure.record import numbers_of
 from scpslab.plan.links import ALL_CAUSES, LOSS_CAUSES, POLICED, QUEUE
-from scpslab.plan.probes import Observer
 
 FORMAT = 1
 HOW_TO_READ = (
@@ -92,14 +91,11 @@ def find_losses(cell: RunCell, run: str) -> Losses:
         f"{link.name}: a serial line has no packets; records/{link.name}.jsonl counts what its ends discarded."
         for link in cell.plan.network.serial_links
     ]
-    captures = [_Frames.read(cell, probe.name, notes) for probe in cell.plan.cell.probes if _is_there(cell, probe)]
+    named = [probe.name for probe in cell.plan.cell.probes if probe.captured_node]
+    captures = [_Frames.read(cell, name, notes) for name in named if cell.capture_file(name).is_file()]
     fates, framed = Fates(record), _Framed(captures)
     lost = [framed(one, fates.hops[one.link, one.direction]) for one in fates.lost()]
     return Losses(run, cell.id, tuple(sorted(lost, key=lambda one: (one.t_s, one.link, one.direction))), tuple(notes))
-
-
-def _is_there(cell: RunCell, probe: Observer) -> bool:
-    return bool(probe.captured_node) and cell.capture_file(probe.name).is_file()
 
 
 class _Framed:

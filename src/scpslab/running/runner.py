@@ -392,7 +392,8 @@ class _Work:
         facts |= {"seed": run.seed, **run.asked}
         if run.beside is not None:
             facts["origin"] = seal(self.folder.path, run.beside)
-        facts |= {"program": program(), "machine": _machine() | engine.facts()}
+        machine = {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}
+        facts |= {"program": program(), "machine": machine | engine.facts()}
         if engine.deterministic and (reason := not_promised(run.plans.values())):
             self.note(reason)
             facts["not_promised"] = sorted(cell_id for cell_id, plan in run.plans.items() if own_images(plan))
@@ -517,8 +518,3 @@ def _most_bytes() -> int | None:
         return parse("size", limit) if (limit := os.environ.get(LIMIT)) else None
     except UnitError as error:
         raise UsageError(f"{LIMIT}: {error}. Correct it, or unset it.") from error
-
-
-def _machine() -> dict[str, object]:
-    """Facts about this machine that are not part of the result."""
-    return {"kernel": platform.release(), "python": platform.python_version(), "cpus": os.cpu_count()}

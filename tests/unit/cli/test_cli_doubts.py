@@ -24,6 +24,8 @@ USED = [
     (f"workloads=[{{kind: ping, count: 3601, required: false, {ENDS}}}, {{kind: ping, {OTHER}, count: 1}}]",),
     ("links.*.forward.rate=8 Mbit/s", "hosts={far: {stack: scps, rate: none}, sink: {stack: scps}}"),
     ("links.*.forward.rate=8 Mbit/s", "hosts={far: {stack: scps, congestion_control: none}, sink: {stack: scps}}"),
+    ("workloads.transfer.size=200 MB", "limits.memory=1 GiB"),
+    ("workloads.transfer.size=200 MB", "packets=off"),
     (MARKING, "hosts={far: {ecn: true}, sink: {ecn: true}}"),
     (MARKING, "hosts={far: {congestion_control: dctcp}, sink: {congestion_control: dctcp}}"),
 ]

@@ -24,7 +24,7 @@ from scpslab.scenario import Cell, model
 from scpslab.scenario.disciplines import DISCIPLINES
 from scpslab.scenario.errors import MODELS
 from scpslab.scenario.events import Happening
-from scpslab.scenario.planning.estimate import least_sent_ns
+from scpslab.scenario.planning.estimate import least_lines, least_sent_ns
 from scpslab.scenario.planning.flows import open_choices
 
 # IPv4 and TCP without options or data: an acknowledgement; and one in a thousand of them.
@@ -172,8 +172,14 @@ def _too_late(scenario: model.ScenarioFile) -> Iterator[Problem]:
 
 def _traffic(plan: Plan) -> Iterator[Problem]:
     """Workloads that the cell waits for, and that cannot be over before their own time or the cell's ends; transfers of
-    a SCPS host at the same time, each of which sends at the whole rate.
+    a SCPS host at the same time, each of which sends at the whole rate; more packets than their record has room for,
+    with which the cell fails at its end.
     """
+    lines, room = least_lines(plan), plan.network.packet_lines
+    if plan.cell.packets and lines > room:
+        found = f"packets for some {lines} lines of the record, each at every link that it passes"
+        expected, do = f"at most {room}, for which there is memory", "Raise limits.memory, or set packets: off."
+        yield Problem(("limits", "memory"), found, expected, do)
     lab_time_ns = plan.cell.limits.virtual_s * SECOND_NS
     names = [one.part_of for one in plan.cell.heads]
     before: dict[str, Traffic] = {}

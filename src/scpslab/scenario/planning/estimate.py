@@ -48,6 +48,14 @@ def least_packets(plan: Plan) -> int:
     return sum(int(_packets(plan, one) * _share(plan, one)) for one in plan.cell.workloads)
 
 
+def least_lines(plan: Plan) -> int:
+    """Lines of the record of packets when nothing is lost: those packets at every link, and an acknowledgement for two
+    of them (RFC 5681 section 4.2).
+    """
+    each = ((_packets(plan, one) * _share(plan, one), len(ways(plan, one)[0])) for one in plan.cell.workloads)
+    return sum(int(packets * links * 1.5) for packets, links in each)
+
+
 def _share(plan: Plan, workload: Traffic) -> float:
     """How much of a workload there is before the last required one ends, which ends the others."""
     busy_ns = least_sent_ns(workload, ways(plan, workload)[0]) - workload.start_ns
