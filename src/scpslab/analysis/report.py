@@ -352,8 +352,7 @@ def _mean(mean: Mean, metric: str, says: str) -> KeyNumber:
     spread = "with its 95 % interval" if "±" in with_interval(mean) else "least to greatest in brackets"
     if not mean.ci95_half:
         spread = "all the same" if mean.n > 1 else "so without an interval"
-    cells = "cell" if mean.n == 1 else "cells"
-    return KeyNumber(f"{with_interval(mean)} {unit}", f"{says}. {mean.n} {cells}, {spread}.")
+    return KeyNumber(f"{with_interval(mean)} {unit}", f"{says}. {mean.n} cell{'s' * (mean.n != 1)}, {spread}.")
 
 
 def _named(metric: str) -> str:
@@ -397,15 +396,12 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
         tested = "Too few values for a test."
     elif pair.is_certain:
         tested = f"The largest that is certain after correction for {len(pairs)} comparisons."
-    says = COMPARED.get(_bare(results, metric), LARGER).format(
+    # What the column is called where one workload alone has it.
+    bare = next((name for (_, name), columns in results.owned.items() if metric in columns), metric)
+    says = COMPARED.get(bare, LARGER).format(
         more=_value(axis, second), number=number, less=_value(axis, first), metric=_named(metric)
     )
     yield KeyNumber(f"{number} ×", f"{says}{at}{interval}. {tested}")
-
-
-def _bare(results: Results, column: str) -> str:
-    """What a column is called where one workload alone has it."""
-    return next((metric for (_, metric), columns in results.owned.items() if column in columns), column)
 
 
 def _value(axis: str, value: str) -> str:

@@ -14,9 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from scpslab.core.errors import UsageError
+
 FOLDER = re.compile(r"scpslab-(\d+)-(\d+)-[a-z0-9_]{8}", re.ASCII)
 OWNER_S, OWNER_S_FOLDER = 0o600, 0o700
-MEMORY, LARGE = Path("/dev/shm"), Path("/var/tmp")
+MEMORY, LARGE, DEVICES = Path("/dev/shm"), Path("/var/tmp"), Path("/dev")
 
 
 def started_ticks(pid: int) -> int | None:
@@ -97,8 +99,13 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
     `private`: only its owner can read it.
 
-    A link of that name is replaced, never written through.
+    A link of that name is replaced, never written through; a device or pipe is never replaced.
+
+    Raises:
+        UsageError: there is one.
     """
+    if (path.exists() and not (path.is_file() or path.is_dir())) or path.absolute().parent == DEVICES:
+        raise UsageError(f"{path}: found a device or pipe; expected a file. Name a new file.")
     for left in path.parent.glob(f".{path.name}.*.part"):
         owner = left.name.removeprefix(f".{path.name}.").removesuffix(".part").split("-")
         is_ours = len(owner) == 2 and all(part.isdecimal() for part in owner)

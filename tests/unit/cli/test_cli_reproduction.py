@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import shlex
 from pathlib import Path
 
@@ -96,6 +97,18 @@ def test_export_writes_one_file_and_verify_refuses_what_cannot_repeat(scpslab, i
 def test_export_replaces_an_earlier_archive(scpslab):
     assert scpslab("export", "first-0001", "--out", "a.tar.gz")[0] == 0
     assert scpslab("export", "second-0002", "--out", "a.tar.gz")[0] == 0
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, lambda path: path.symlink_to("/dev/null"), lambda path: None])
+def test_no_device_is_replaced_by_a_file(scpslab, tmp_path, put):
+    """Root's archives have replaced /dev/null, and a link to it is how another folder's device is called."""
+    put(path := tmp_path / "out")
+    before = Path("/dev/null").lstat()
+    told = scpslab("export", "first-0001", "--out", str(path) if path.exists() else "/dev/scpslab.tar.gz")
+    assert (told[0], told[1]) == (2, "")
+    assert "found a device or pipe; expected a file" in told[2]
+    assert (Path("/dev/null").lstat().st_ino, Path("/dev/scpslab.tar.gz").exists()) == (before.st_ino, False)
+    assert not path.is_file()
 
 
 OWN_CLAIMS = document("claims of one's own")
