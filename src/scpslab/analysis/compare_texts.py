@@ -78,10 +78,10 @@ def _notes(comparison: Comparison) -> list[str]:
         *_too_few(comparison, tested),
         *_missing(comparison),
     ]
-    if comparison.is_same:
-        notes.append("Both runs have the same rows." if len(comparison.names) == 2 else "All runs have the same rows.")
+    which = "Both" if len(comparison.names) == 2 else "All"
+    notes += [f"{which} runs have the same rows."] if comparison.is_same else []
     notes += of_mixture(comparison.pooled)
-    notes += [f"only in {name}: {_points(keys)}" for name, keys in comparison.not_shared.items() if keys]
+    notes += [f"only in {name}: {_points(comparison.by, keys)}" for name, keys in comparison.not_shared.items() if keys]
     left_out = ((name, names) for name, names in comparison.metrics_left_out.items() if names)
     notes += [f"not in every run: {', '.join(names)} of {name}" for name, names in left_out]
     return notes + list(_conditions(comparison.conditions))
@@ -120,7 +120,7 @@ def _pairings(comparison: Comparison) -> Iterator[str]:
         pairing = next(pairs).pairing
         points.setdefault((pairing.is_paired, pairing.why), []).append(key)
     for (is_paired, why), keys in points.items():
-        where = f" ({_points(tuple(dict.fromkeys(keys)))})" if len(points) > 1 else ""
+        where = f" ({_points(comparison.by, tuple(dict.fromkeys(keys)))})" if len(points) > 1 else ""
         yield f"{'in pairs of one repeat' if is_paired else 'not in pairs'}{where}: {why}."
     if comparison.left_out_repeats:
         yield f"left out: {_counted(comparison.left_out_repeats, 'cell')} whose repeat the other side does not have."
@@ -164,7 +164,7 @@ def _missing(comparison: Comparison) -> Iterator[str]:
         for name in names if 0 in (pair.first.n, pair.second.n) else ():
             missing.setdefault((pair.metric, name), []).append(pair.key)
     for (metric, name), keys in missing.items():
-        yield f"no value of {metric} of {name}: {_points(tuple(dict.fromkeys(keys)))}"
+        yield f"no value of {metric} of {name}: {_points(comparison.by, tuple(dict.fromkeys(keys)))}"
 
 
 def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
@@ -178,8 +178,13 @@ def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
             yield f"  and {len(items) - MOST_SETTINGS} more (--format json has all)"
 
 
-def _points(keys: Sequence[Key]) -> str:
-    shown = "; ".join(" ".join(key) or "the whole run" for key in keys[:MOST_POINTS])
+def of_axis(axis: str, value: str) -> str:
+    """A value of an axis in a sentence: a name says itself what it is."""
+    return value if value[:1].isalpha() else f"{axis} {value}"
+
+
+def _points(by: Sequence[str], keys: Sequence[Key]) -> str:
+    shown = "; ".join(", ".join(map(of_axis, by, key)) or "the whole run" for key in keys[:MOST_POINTS])
     return f"{shown}; and {len(keys) - MOST_POINTS} more" if len(keys) > MOST_POINTS else shown
 
 
@@ -211,9 +216,8 @@ def _bracketed(estimate: Estimate | None, digits: str) -> str:
 
 
 def _number(pair: Pair) -> str:
-    if pair.pairing.is_paired:
-        return _counted(pair.first.n, "pair")
-    return f"{pair.first.n} and {pair.second.n}"
+    numbers = f"{pair.first.n} and {pair.second.n}"
+    return _counted(pair.first.n, "pair") if pair.pairing.is_paired else numbers
 
 
 def _counted(number: int, what: str) -> str:

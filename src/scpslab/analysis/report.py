@@ -22,6 +22,7 @@ from scpslab.analysis.claims.measured import scenario_of
 from scpslab.analysis.claims.model import Contradiction, Era
 from scpslab.analysis.claims.scoreboard import CheckFinding, CheckResult
 from scpslab.analysis.compare import Options, compare_axis
+from scpslab.analysis.compare_texts import of_axis
 from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, narrow, words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.plots.points import UNITS
@@ -399,14 +400,9 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
     # What the column is called where one workload alone has it.
     bare = next((name for (_, name), columns in results.owned.items() if metric in columns), metric)
     says = COMPARED.get(bare, LARGER).format(
-        more=_value(axis, second), number=number, less=_value(axis, first), metric=_named(metric)
+        more=of_axis(axis, second), number=number, less=of_axis(axis, first), metric=_named(metric)
     )
     yield KeyNumber(f"{number} ×", f"{says}{at}{interval}. {tested}")
-
-
-def _value(axis: str, value: str) -> str:
-    """A value of an axis in a sentence: a name says itself what it is."""
-    return value if value[:1].isalpha() else f"{axis} {value}"
 
 
 def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tuple[Picture, ...]:

@@ -116,7 +116,7 @@ def test_points_of_one_run_only_are_named():
     found = compare_runs([results("a", {"0": [1], "1e-6": [1]}), results("b", {"0": [1], "1e-5": [1]})])
 
     assert found.not_shared == {"a": (("1e-6",),), "b": (("1e-5",),)}
-    assert any("only in a: 1e-6" in line for line in report(found).notes)
+    assert any("only in a: ber 1e-6" in line for line in report(found).notes)
     assert any("one value on a side and no p" in line for line in report(found).notes)
 
 
@@ -228,7 +228,7 @@ def test_stacks_that_met_the_same_errors_are_compared_in_pairs(written):
     low, high = stats.ttest_1samp(differences, 0).confidence_interval()
     assert (noisy.effect.difference.low, noisy.effect.difference.high) == (pytest.approx(low), pytest.approx(high))
     assert noisy.is_certain
-    assert "in pairs of one repeat (clustered 1e-06): same errors and traffic." in report(found).notes
+    assert "in pairs of one repeat (clustered, ber 1e-06): same errors and traffic." in report(found).notes
 
 
 def test_a_value_of_the_axis_that_changes_the_errors_is_not_paired(written):
