@@ -7,10 +7,13 @@ together by Holm's method.
 
 import itertools
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from scpslab import plan as plans
+from scpslab.analysis.collect import columns_by_workload
 from scpslab.analysis.effects import NO_EFFECT, Effect, Method, completion_p, effect
 from scpslab.analysis.run import manifest_of, open_run
 from scpslab.analysis.statistics import Mean, ResultRow, by_columns, clopper_pearson, holm, mean_of, sum_of
@@ -28,6 +31,10 @@ RATIO_DIGITS = 3
 COMPLETION = "completion_pct"
 # Numbers that follow from another: to compare them too would only make the correction harder.
 FOLLOWS = {"goodput_bps": "transfer_s", "throughput_report_pct": "transfer_s", "utilization": "transfer_s"}
+# What ranks take for a transfer that did not finish: it is longer, or slower, than every finished one.
+WORST = dict.fromkeys(("transfer_s", "transfer_from_syn_s", "user_s", "client_total_s", "mix_s"), math.inf)
+WORST |= dict.fromkeys(FOLLOWS, -math.inf)
+ENDED = ("completed", "incomplete")
 SAME_DRAWS, NOTHING_DRAWN = "same errors and traffic", "nothing is drawn: no random errors or traffic"
 # What the manifests of two runs must share for their cells to run alike.
 MANIFEST_KEYS = ("engine", "engine_hashes", "seed")
@@ -65,7 +72,7 @@ class Pairing:
 @dataclass(frozen=True)
 class Pair:
     """One metric of two sides at one point: second less first, second over first, and p before and after Holm's
-    correction. `n`: pairs, if they are.
+    correction. `unfinished`: how many values of each side are transfers that did not finish, longer than all others.
     """
 
     key: Key
@@ -76,6 +83,12 @@ class Pair:
     pairing: Pairing
     effect: Effect
     p_holm: float | None = None
+    unfinished: tuple[int, int] = (0, 0)
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """How many values each side has, with the unfinished ones."""
+        return self.first.n + self.unfinished[0], self.second.n + self.unfinished[1]
 
     @property
     def is_exact(self) -> bool:
@@ -250,7 +263,8 @@ def _compare(
             if pairing.is_paired:
                 left_out += len(tables[one][key]) + len(tables[other][key]) - 2 * len(rows[0])
             names = sides[one].name, sides[other].name
-            pairs += [_pair(key, names, metric, rows, pairing, options.test) for metric in metrics]
+            chosen = sides[one], sides[other]
+            pairs += [_pair(key, chosen, metric, rows, pairing, options.test) for metric in metrics]
             completion = _completion(key, names, rows, pairing)
             # Completion is compared where something did not complete.
             pairs += [completion] if completion.first.mean != 100 or completion.second.mean != 100 else []
@@ -309,8 +323,34 @@ def _paired(sides: tuple[Side, Side], rows: Rows, pooled: Sequence[str]) -> tupl
     return ([first for first, _ in pairs], [second for _, second in pairs]), Pairing(is_paired=True, why=SAME_DRAWS)
 
 
-def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pairing, test: Method) -> Pair:
-    columns = [[row.numbers.get(metric) if row.has_completed else None for row in part] for part in rows]
+def _unfinished_value(side: Side, row: ResultRow, metric: str) -> tuple[float, int] | None:
+    """What a metric of a transfer that did not finish is in ranks, and the timeout of that transfer: longer than all
+    others, or slower; None where a cell does not wait for this transfer alone.
+    """
+    plan = side.plans.get(row["cell"])
+    required = [workload for workload in plan.cell.workloads if workload.required] if plan else []
+    waits = {(workload.part_of, getattr(workload, "timeout_ns", None)) for workload in required}
+    if plan is None or len(waits) != 1:
+        return None
+    (own, timeout_ns), columns = *waits, columns_by_workload(plan)
+    bare = next((name for name in WORST if metric in (columns.get((own, name)), f"{own}_{name}")), None)
+    return None if bare is None or timeout_ns is None else (WORST[bare], timeout_ns)
+
+
+def _ranked(sides: tuple[Side, Side], rows: Rows, metric: str) -> float | None:
+    """What ranks take a metric for where a transfer did not finish; None if they leave it out, as timeouts differ."""
+    found = {_unfinished_value(side, row, metric) for side, part in zip(sides, rows, strict=True) for row in part}
+    (only, *others) = found
+    return None if others or only is None else only[0]
+
+
+def _pair(key: Key, sides: tuple[Side, Side], metric: str, rows: Rows, pairing: Pairing, test: Method) -> Pair:
+    unfinished = _ranked(sides, rows, metric) if test is Method.RANKS else None
+
+    def value(row: ResultRow) -> float | None:
+        return row.numbers.get(metric) if row.has_completed else unfinished if row["status"] == "incomplete" else None
+
+    columns = [[value(row) for row in part] for part in rows]
     if pairing.is_paired:
         both = [(a, b) for a, b in zip(*columns, strict=True) if a is not None and b is not None]
         first, second = [a for a, _ in both], [b for _, b in both]
@@ -322,7 +362,16 @@ def _pair(key: Key, names: tuple[str, str], metric: str, rows: Rows, pairing: Pa
         first, second = first[:1], second[:1]
     difference = effect(first, second, test, paired=pairing.is_paired)
     difference = replace(difference, p=None, least_p=None) if is_exact else difference
-    return Pair(key, names, metric, mean_of(first), mean_of(second), pairing, difference)
+    counted = sum(map(math.isinf, first)), sum(map(math.isinf, second))
+    names = sides[0].name, sides[1].name
+    return Pair(key, names, metric, *map(_mean, (first, second), rows), pairing, difference, unfinished=counted)
+
+
+def _mean(values: Sequence[float], rows: Sequence[ResultRow]) -> Mean:
+    """The mean of what finished, and the median of all; marked if cells that ended are not in it."""
+    mean = mean_of([value for value in values if math.isfinite(value)])
+    ended = sum(row["status"] in ENDED for row in rows)
+    return replace(mean, median=median(values) if values else None, is_partial=len(values) < ended)
 
 
 def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) -> Pair:
@@ -330,7 +379,7 @@ def _completion(key: Key, names: tuple[str, str], rows: Rows, pairing: Pairing) 
 
     Cells that failed say nothing about a protocol; of a pair, both must have ended.
     """
-    ended = [[row["status"] in ("completed", "incomplete") for row in part] for part in rows]
+    ended = [[row["status"] in ENDED for row in part] for part in rows]
     if pairing.is_paired:
         ended = [[a and b for a, b in zip(*ended, strict=True)]] * 2
     done = [

@@ -1,5 +1,6 @@
 """A comparison as a table for a person, as CSV and as JSON, and what a reader needs to know beside the numbers."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -9,7 +10,7 @@ from scpslab.analysis.compare import RATIO_DIGITS, SIGNIFICANT, Comparison, Diff
 from scpslab.analysis.effects import Method, least_rank_sum_p, least_signed_rank_p, needed
 from scpslab.analysis.output import NOTHING, Column, Report, Row, numbers
 from scpslab.analysis.statistics import Estimate, Mean
-from scpslab.analysis.table import of_mixture, with_interval
+from scpslab.analysis.table import OF_PARTS, of_mixture, with_interval
 
 FORMAT = 2
 # So many settings that differ, or points, are named; --format json has all.
@@ -77,6 +78,7 @@ def _notes(comparison: Comparison) -> list[str]:
         *_pairings(comparison),
         *_too_few(comparison, tested),
         *_missing(comparison),
+        *_unfinished(comparison),
     ]
     which = "Both" if len(comparison.names) == 2 else "All"
     notes += [f"{which} runs have the same rows."] if comparison.is_same else []
@@ -95,8 +97,10 @@ def _fields(pair: Pair) -> dict[str, str | float | int | bool | None]:
         **{
             f"{name}_{key}": value
             for name, part in (("first", pair.first), ("second", pair.second))
-            for key, value in (("n", part.n), ("mean", part.mean), ("median", part.median))
+            for key, value in (("n", part.n), ("mean", part.mean), ("median", _finite(part.median)))
         },
+        "first_unfinished": pair.unfinished[0],
+        "second_unfinished": pair.unfinished[1],
         "paired": pair.pairing.is_paired,
         "why": pair.pairing.why,
         **_ends("difference", "ci95", pair.effect.difference),
@@ -131,7 +135,7 @@ def _too_few(comparison: Comparison, tested: int) -> Iterator[str]:
     exact = sum(pair.is_exact for pair in comparison.pairs)
     if exact:
         yield f"{_counted(exact, 'comparison')} exact: n 1, nothing is drawn, so that no chance is in the difference."
-    untested = sum(pair.effect.p is None and min(pair.first.n, pair.second.n) == 1 for pair in comparison.pairs) - exact
+    untested = sum(pair.effect.p is None and min(pair.numbers) == 1 for pair in comparison.pairs) - exact
     if untested:
         yield (
             f"{_counted(untested, 'comparison')} with one value on a side and no p; expected at least two. Repeat more."
@@ -159,12 +163,24 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     missing: dict[tuple[str, str], list[Key]] = {}
     for pair in comparison.pairs:
         # In pairs both sides are empty when one of them is: the side cannot be told.
-        empty = [name for name, part in zip(pair.sides, (pair.first, pair.second), strict=True) if not part.n]
+        empty = [name for name, n in zip(pair.sides, pair.numbers, strict=True) if not n]
         names = [" or ".join(pair.sides)] if pair.pairing.is_paired else empty
-        for name in names if 0 in (pair.first.n, pair.second.n) else ():
+        for name in names if 0 in pair.numbers else ():
             missing.setdefault((pair.metric, name), []).append(pair.key)
     for (metric, name), keys in missing.items():
         yield f"no value of {metric} of {name}: {_points(comparison.by, tuple(dict.fromkeys(keys)))}"
+
+
+def _unfinished(comparison: Comparison) -> Iterator[str]:
+    """What is said of cells that ended without a value."""
+    ranked = [pair for pair in comparison.pairs if any(pair.unfinished)]
+    if ranked:
+        yield (
+            f"{_counted(len(ranked), 'comparison')} with transfers that did not finish: each ranks behind every "
+            "finished one, nobody knows how far, so there is a p, and no difference or ratio."
+        )
+    if any(part.is_partial and part.n for pair in comparison.pairs for part in (pair.first, pair.second)):
+        yield OF_PARTS
 
 
 def _conditions(conditions: Sequence[Differing]) -> Iterator[str]:
@@ -196,7 +212,14 @@ def _short(value: str | None) -> str:
 def _center(part: Mean, test: Method) -> str:
     if test is Method.MEANS or part.median is None:
         return with_interval(part)
-    return with_interval(Mean(part.n, part.median, None, None))
+    if _finite(part.median) is None:
+        return "unfinished"
+    return with_interval(Mean(part.n, part.median, None, None, is_partial=part.is_partial))
+
+
+def _finite(number: float | None) -> float | None:
+    """A number that CSV and JSON can have."""
+    return number if number is not None and math.isfinite(number) else None
 
 
 def _difference(estimate: Estimate | None, test: Method) -> str:
@@ -216,8 +239,7 @@ def _bracketed(estimate: Estimate | None, digits: str) -> str:
 
 
 def _number(pair: Pair) -> str:
-    numbers = f"{pair.first.n} and {pair.second.n}"
-    return _counted(pair.first.n, "pair") if pair.pairing.is_paired else numbers
+    return _counted(pair.numbers[0], "pair") if pair.pairing.is_paired else f"{pair.numbers[0]} and {pair.numbers[1]}"
 
 
 def _counted(number: int, what: str) -> str:

@@ -85,6 +85,12 @@ def needed(least_p: Callable[[int], float | None], limit: float) -> int:
 
 
 def _by_ranks(first: Sequence[float], second: Sequence[float], *, paired: bool) -> Effect:
+    """An infinite value is beyond all others, nobody knows by how much: there is a p, and no estimate."""
+    if not all(map(math.isfinite, (*first, *second))):
+        if not paired:
+            return Effect(None, None, rank_sum_p(first, second), least_rank_sum_p(len(first), len(second)))
+        apart = [0.0 if a == b else b - a for a, b in zip(first, second, strict=True)]
+        return Effect(None, None, signed_rank_p(apart), least_signed_rank_p(len(apart)))
     are_positive = min(*first, *second) > 0
     logarithms = [[math.log(value) for value in part] for part in (first, second)] if are_positive else None
     if paired:

@@ -31,7 +31,7 @@ from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.run import resolved_fields
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
-from scpslab.analysis.table import HEADLINE, Results, Summary, read_results, report, summarise, with_interval
+from scpslab.analysis.table import HEADLINE, OF_PARTS, Results, Summary, read_results, report, summarise, with_interval
 from scpslab.core.contents import sha256_of
 from scpslab.core.errors import ResultError
 from scpslab.core.folders import is_own
@@ -353,7 +353,8 @@ def _mean(mean: Mean, metric: str, says: str) -> KeyNumber:
     spread = "with its 95 % interval" if "±" in with_interval(mean) else "least to greatest in brackets"
     if not mean.ci95_half:
         spread = "all the same" if mean.n > 1 else "so without an interval"
-    return KeyNumber(f"{with_interval(mean)} {unit}", f"{says}. {mean.n} cell{'s' * (mean.n != 1)}, {spread}.")
+    marked = f" {OF_PARTS}" if mean.is_partial else ""
+    return KeyNumber(f"{with_interval(mean)} {unit}", f"{says}. {mean.n} cell{'s' * (mean.n != 1)}, {spread}.{marked}")
 
 
 def _named(metric: str) -> str:

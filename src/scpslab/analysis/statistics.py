@@ -7,7 +7,7 @@ Welch 1947; Holm 1979. FY97 used the same intervals of means: 5 runs, t = 2.776 
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import median
 from typing import Any
@@ -44,7 +44,7 @@ class Mean:
 
     `sd` (sample standard deviation) and `ci95_half` are None for n = 1: one value says nothing about spread, unless no
     chance is in it. All None for n = 0. `least`, `most` and `median` are those of the values, None where these are not
-    known; `ceiling` is what no value can be above.
+    known; `ceiling` is what no value can be above. `is_partial`: other cells ended without a value.
     """
 
     n: int
@@ -55,6 +55,7 @@ class Mean:
     most: float | None = None
     median: float | None = None
     ceiling: float = math.inf
+    is_partial: bool = False
 
     @property
     def shown(self) -> tuple[float, float] | None:
@@ -348,11 +349,13 @@ def group_rows(rows: Sequence[ResultRow], by: Sequence[str], metrics: Sequence[s
     for key, group in by_columns(rows, by).items():
         status = [row.get("status", "") for row in group]
         done = [row for row in group if row.has_completed]
+        counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
         means = {
             metric: mean_of([row.numbers[metric] for row in done if metric in row.numbers], _ceiling(metric, done))
             for metric in metrics
         }
-        counts = {name: status.count(name) for name in ("completed", *OTHER_ENDS)}
+        ended = counts["completed"] + counts["incomplete"]
+        means = {metric: replace(mean, is_partial=mean.n < ended) for metric, mean in means.items()}
         groups.append(Group(key, means=means, **counts))
     return groups
 

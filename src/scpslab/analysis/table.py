@@ -61,6 +61,9 @@ TERMINAL_CHARACTERS, AROUND_CHARACTERS = 80, 3
 AS_ONE = 1e-4
 # From a workload of a cell and a metric to the column.
 Owned: TypeAlias = dict[tuple[str, str], str]
+# Behind a mean of fewer cells than ended.
+PARTIAL = "*"
+OF_PARTS = f"{PARTIAL} of fewer cells than ended: those that did not complete, or were not measured, have no value."
 # What is said of a mean in CSV and JSON.
 PARTS = ("mean", "sd", "ci95_half", "n")
 
@@ -232,7 +235,7 @@ def summarise(results: Results, by: Sequence[str] = (), metrics: Sequence[str] =
 
     def said(key: tuple[str, ...], mean: Mean) -> Mean:
         if key in same:
-            return Mean(min(1, mean.n), mean.mean, None, None)
+            return Mean(min(1, mean.n), mean.mean, None, None, is_partial=mean.is_partial)
         # Cells of one repeat may have met the same errors: taken together, they are no independent values.
         return replace(mean, ci95_half=None) if pooled else mean
 
@@ -355,6 +358,8 @@ def _notes(summary: Summary) -> list[str]:
         )
     if summary.same:
         notes.append("n 1, nothing is drawn: all repeats are the same cell, which runs once.")
+    if any(mean.is_partial and mean.n for group in summary.groups for mean in group.means.values()):
+        notes.append(OF_PARTS)
     rows = summary.results.rows
     pooled = [name for name in summary.results.axes if name not in summary.by and len({row[name] for row in rows}) > 1]
     if pooled:
@@ -395,8 +400,12 @@ def of_mixture(pooled: Sequence[str]) -> list[str]:
 
 def with_interval(mean: Mean) -> str:
     """Mean ± half width, rounded to what the interval lets one say (two digits of it); or mean (least to greatest
-    value); the mean alone where the values are as good as equal.
+    value); the mean alone where the values are as good as equal. It is marked if other cells ended without a value.
     """
+    return NOTHING if mean.mean is None else _interval(mean) + (PARTIAL if mean.is_partial else "")
+
+
+def _interval(mean: Mean) -> str:
     if mean.mean is None:
         return NOTHING
     spread = mean.sd if mean.ci95_half is None else mean.ci95_half

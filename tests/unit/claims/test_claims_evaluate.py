@@ -309,3 +309,19 @@ def test_the_interval_of_a_crossover_is_that_of_the_curves_at_the_ends_of_the_ra
     found = verdict(curve(rows, *values), check).results[0].deciding
     ends = [("between" if end and 10_000 < end < 100_000 else end) for end in (found.low, found.high)]
     assert (tuple(ends), found.outcome) == (interval, outcome)
+
+
+@pytest.mark.parametrize(
+    ("ended", "outcome"),
+    [
+        ([None], Outcome.UNDECIDED),  # 0 of 1 beside 8 of 10: p = 0.27, and no other end would tell more
+        ([None, 1.0], Outcome.UNDECIDED),
+        ([None, None], Outcome.UNDECIDED),
+        ([None] * 5, Outcome.NOT_REPRODUCED),
+        ([1.0, 1.0, 1.0], Outcome.REPRODUCED),
+    ],
+)
+def test_completion_of_cells_that_could_not_refute_it_is_undecided(rows, verdict, ended, outcome):
+    check = "kind: completion, of: tcp, paper_count: [8, 10], at_least: 60, at_most: 95, because: Why."
+
+    assert verdict(rows("reno", CLEAN, ended), check).outcome() is outcome

@@ -13,6 +13,7 @@ from scipy import stats
 
 from scpslab import scenario
 from scpslab.analysis import compare as comparing
+from scpslab.analysis import effects
 from scpslab.analysis.claims import Evidence, evaluate, load
 from scpslab.analysis.compare import Options, compare_axis, compare_runs
 from scpslab.analysis.compare_texts import report
@@ -25,6 +26,7 @@ from scpslab.cli.tables import as_markdown
 from scpslab.scenario import planning
 from tests.runs import write_cell, write_manifest
 
+STACKS = ("cubic", "fy97-reno")
 IDENTITY = {"scenario": "s", "topology": "t", "seed": "", "reason": ""}
 
 
@@ -270,6 +272,77 @@ def test_of_a_pair_both_must_have_completed(written):
     assert [part.mean for part in (noisy[1].first, noisy[1].second)] == [60, 80]
     # One of one pair that differs: McNemar's exact p is 1.
     assert noisy[1].effect.p == 1
+
+
+def gives_up(cell):
+    """Of 20 repeats one stack does not finish the first twelve in time, and is slower by 0.5 s in the others."""
+    is_slow = cell.axes["stack"] == "cubic"
+    return None if is_slow and cell.repeat <= 12 else 5.0 + cell.repeat / 10 + (0.5 if is_slow else 0)
+
+
+def many_repeats(*settings):
+    return demo_cells("repeats=20", "sweep.ber=[1e-6]", *settings)
+
+
+def ranked(run, metric="transfer_s"):
+    return compare_axis(run, "stack", options=Options(metrics=[metric], test=Method.RANKS))
+
+
+def test_by_ranks_an_unfinished_transfer_is_longer_than_every_finished_one(written):
+    """All 20 pairs have one sign, and twelve of them are tied as the largest differences; means have the other eight."""
+    run = written(many_repeats(), gives_up)
+    (pair, completion) = ranked(run).pairs
+    (of_means, _) = compare_axis(run, "stack").pairs
+
+    assert (pair.unfinished, pair.numbers, pair.first.n, completion.metric) == ((12, 0), (20, 20), 8, "completion_pct")
+    assert pair.effect.p == pytest.approx(2 / 2**20)
+    assert (pair.effect.difference, pair.effect.ratio, pair.is_certain) == (None, None, True)
+    assert (of_means.first.n, of_means.unfinished, of_means.first.is_partial) == (8, (0, 0), True)
+    shown = report(ranked(run))
+    assert shown.rows[0].cells[-7:-2] == ["unfinished", "6.050", "–", "–", "20 pairs"]
+    assert any("1 comparison with transfers that did not finish: each ranks behind" in note for note in shown.notes)
+    said = json.loads(shown.json, parse_constant=pytest.fail)["pairs"][0]
+    assert (said["first_unfinished"], said["first_median"], said["second_median"]) == (12, None, 6.05)
+    assert "* of fewer cells than ended" in " ".join(report(compare_axis(run, "stack")).notes)
+
+
+def test_by_ranks_groups_and_rates_keep_what_did_not_finish(written, monkeypatch):
+    """Against values that a censored sample can have: 1,000 s in place of what did not finish, and 0 bit/s."""
+    run = written(many_repeats(), gives_up)
+    monkeypatch.setattr(comparing, "drawn", lambda plan: {plan.cell.kernel_seed: id(plan)})
+    (pair, _) = ranked(run).pairs
+    assert not pair.pairing.is_paired
+    values = [[gives_up(cell) or 1000.0 for cell in many_repeats() if cell.axes["stack"] == stack] for stack in STACKS]
+    assert pair.effect.p == pytest.approx(effects.rank_sum_p(*values))
+    rates = tuple(
+        ResultRow(row | {"goodput_bps": row["transfer_s"] and repr(1 / float(row["transfer_s"]))}) for row in run.rows
+    )
+    slower = dataclasses.replace(run, rows=rates, metrics=(*run.metrics, "goodput_bps"))
+    (pair, _) = ranked(slower, "goodput_bps").pairs
+    assert (pair.unfinished, pair.effect.p) == ((12, 0), pytest.approx(effects.rank_sum_p(*values)))
+
+
+@pytest.mark.parametrize(
+    "of_others",
+    [
+        ["workloads.transfer.timeout=200 s"],
+        [
+            "workloads=[{kind: bulk, name: transfer, from: ws1, to: ws2, size: 4 MB}, {kind: ping, name: echo, from: ws1, to: ws2}]"
+        ],
+    ],
+    ids=["another timeout", "another workload, which may be what did not finish"],
+)
+def test_where_nobody_knows_which_is_longer_the_unfinished_are_left_out(written, of_others):
+    cells = [
+        cell
+        for stack, settings in zip(STACKS, ([], of_others), strict=True)
+        for cell in many_repeats(*settings)
+        if cell.axes["stack"] == stack
+    ]
+    pairs = ranked(written(cells, gives_up)).pairs
+
+    assert {pair.unfinished for pair in pairs} == {(0, 0)}
+    assert pairs[0].first.is_partial
 
 
 def test_repeats_that_one_side_lacks_are_left_out_and_counted(written):

@@ -45,6 +45,15 @@ def test_the_table_has_means_intervals_and_counts(run_dir):
     assert [cell.strip() for cell in line.split("│")][-3:-1] == ["1", "1"]
 
 
+def test_a_mean_of_fewer_cells_than_ended_has_a_mark(run_dir):
+    """In the group of which one cell is incomplete, and there alone."""
+    lines = printed(run_dir).splitlines()
+    marked = [line for line in lines if "*" in line and "│" in line]
+    assert len(marked) == 1
+    assert "1e-05" in marked[0]
+    assert any(line.strip().startswith("* of fewer cells than ended") for line in lines)
+
+
 def on_topology(run_dir, topology):
     """The same cells, as if they were of another network."""
     found = read_results(run_dir)

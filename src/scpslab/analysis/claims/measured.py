@@ -191,13 +191,14 @@ class Step:
 class Measured:
     """The number that a check gives, in words too; where something is missing, only the text, which names it.
 
-    `agrees`: a test with the paper's counts finds no difference. `steps`: from each mean to the next, in the order in
-    which a claim says they rise; the number is then the last divided by the first, None where that is 0.
+    `agrees`: a test with the paper's counts finds no difference; None: it cannot find one. `steps`: from each mean to
+    the next, in the order in which a claim says they rise; the number is then the last divided by the first, None where
+    that is 0.
     """
 
     text: str
     estimate: statistics.Estimate | None = None
-    agrees: bool = False
+    agrees: bool | None = False
     steps: tuple[Step, ...] = ()
     is_missing: bool = False
 
@@ -314,18 +315,23 @@ def spread(check: model.Spread, cells: Cells) -> Measured:
 def completion(check: model.Completion, cells: Cells) -> Measured:
     """The share of completed transfers in percent.
 
-    It agrees if it is in the band, or if the test finds no difference from the paper's count.
+    It agrees if it is in the band, or if the test finds no difference from the paper's count. Of fewer cells than could
+    differ from that count, however they end, nothing is said.
     """
     sample = cells.sample(check.of, None)
     if not sample.ended:
         raise MissingError(cells.absent(check.of))
     low, high = (PERCENT * end for end in statistics.clopper_pearson(sample.completed, sample.ended))
     text = f"{sample.completed} of {sample.ended} completed, {shown(low)} to {shown(high)} %"
-    agrees = False
+    agrees: bool | None = False
     if check.paper_count:
         p = statistics.fisher_exact((sample.completed, sample.ended), check.paper_count)
         agrees = p >= SIGNIFICANT
         text += f"; compared with the paper's {check.paper_count[0]} of {check.paper_count[1]}: p = {p:.2g}"
+        ends = ((completed, sample.ended) for completed in (0, sample.ended))
+        if min(statistics.fisher_exact(end, check.paper_count) for end in ends) >= SIGNIFICANT:
+            agrees = None
+            text += f"; {sample.ended} cells are too few to differ from it, however they end"
     return Measured(text, statistics.Estimate(PERCENT * sample.completed / sample.ended, low, high), agrees)
 
 
@@ -426,8 +432,12 @@ def _said(estimate: statistics.Estimate | None, samples: Sequence[Measurements],
     has_interval = estimate.low is not None and estimate.high is not None
     interval = f" [{shown(estimate.low or 0.0)}, {shown(estimate.high or 0.0)}]" if has_interval else ""
     text = f"{shown(estimate.number)}{interval}, {_repeats(samples)}{f' ({how})' if how else ''}"
-    incomplete = sum(sample.incomplete for sample in samples)
-    return Measured(text + (f"; {incomplete} did not complete" if incomplete else ""), estimate)
+    return Measured(text + _incomplete(samples), estimate)
+
+
+def _incomplete(samples: Sequence[Measurements]) -> str:
+    number = sum(sample.incomplete for sample in samples)
+    return f"; {number} did not complete" if number else ""
 
 
 def _step(first: Measurements, second: Measurements, *, is_needed: bool = True) -> Step:
@@ -442,7 +452,8 @@ def _relation(samples: Sequence[Measurements], steps: Sequence[Step], between: s
     worst = f"p = {max(known):.2g}" if known else "one repeat has no spread"
     worst = "exact" if all(sample.is_exact for sample in samples) else worst
     ends = statistics.Estimate(means[-1] / means[0], None, None) if means[0] else None
-    return Measured(f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}", ends, steps=tuple(steps))
+    text = f"{between.join(map(shown, means))}, {_repeats(samples)}, {worst}{_incomplete(samples)}"
+    return Measured(text, ends, steps=tuple(steps))
 
 
 def _place(points: Sequence[tuple[float, statistics.Estimate]], end: str, threshold: float) -> float | None:

@@ -143,7 +143,7 @@ def _holds(check: Any, measured: Measured) -> bool | None:
     by its count. One repeat has no interval, so nobody knows how far the interval would reach.
     """
     estimate = measured.estimate
-    if measured.agrees or estimate is None:
+    if measured.agrees is not False or estimate is None:
         return measured.agrees
     low, high = estimate.low, estimate.high
     if check.includes(estimate.number):
