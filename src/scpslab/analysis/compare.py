@@ -364,7 +364,8 @@ def _pair(key: Key, sides: tuple[Side, Side], metric: str, rows: Rows, pairing: 
     difference = replace(difference, p=None, least_p=None) if is_exact else difference
     counted = sum(map(math.isinf, first)), sum(map(math.isinf, second))
     names = sides[0].name, sides[1].name
-    return Pair(key, names, metric, *map(_mean, (first, second), rows), pairing, difference, unfinished=counted)
+    means = _mean(first, rows[0]), _mean(second, rows[1])
+    return Pair(key, names, metric, *means, pairing, difference, unfinished=counted)
 
 
 def _mean(values: Sequence[float], rows: Sequence[ResultRow]) -> Mean:
