@@ -23,11 +23,10 @@ from scpslab.analysis.claims.model import Contradiction, Era
 from scpslab.analysis.claims.scoreboard import CheckFinding, CheckResult
 from scpslab.analysis.compare import Options, compare_axis
 from scpslab.analysis.compare_texts import of_axis
-from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, narrow, words_in
+from scpslab.analysis.figures.canvas import PNG_DOTS_PER_INCH, STACK, words_in
 from scpslab.analysis.figures.drawing import Warn, applicable, draw, refuse
 from scpslab.analysis.figures.plots.points import UNITS
 from scpslab.analysis.figures.recipe import CellRecipe, Recipe
-from scpslab.analysis.figures.source import NothingToDrawError, Source
 from scpslab.analysis.output import Report, pages
 from scpslab.analysis.run import resolved_fields
 from scpslab.analysis.statistics import Group, Mean, clopper_pearson
@@ -75,8 +74,7 @@ ERA_WORDS = {"period": "as then", "modern": "as today"}
 class Picture:
     """A figure as a file; `anchor` is its name on the page, `shows` describes it for who does not see it.
 
-    `is_wide`: its letters would be too small where it is as wide as a phone. `narrow`: the SVG for there, where it
-    has been drawn.
+    `is_wide`: its letters would be too small where it is as wide as a phone, so that it is moved there.
     """
 
     name: str
@@ -85,17 +83,13 @@ class Picture:
     shows: str
     path: Path
     is_wide: bool
-    narrow: bytes | None = None
 
     @property
     def uri(self) -> Markup:
         """Its bytes as an address that an <img> can have."""
-        return _uri(self.path.read_bytes(), self.path.suffix)
-
-    @property
-    def narrow_uri(self) -> Markup | None:
-        """The same of the one for a phone."""
-        return _uri(self.narrow, ".svg") if self.narrow else None
+        data = base64.b64encode(self.path.read_bytes()).decode("ascii")
+        uri = f"data:{MEDIA_TYPES[self.path.suffix]};base64,{data}"
+        return Markup(uri)  # noqa: S704 (letters of base64)
 
 
 @dataclass(frozen=True)
@@ -306,7 +300,7 @@ def has_data(verdict: Verdict) -> bool:
 
 
 def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: bool) -> RunPart:
-    """`is_alone`: the page is about this run, so that it has key numbers, and a figure for phones."""
+    """`is_alone`: the page is about this run, so that it has key numbers."""
     results = read_results(folder)
     run, summary = RunFolder(folder), summarise(results)
     manifest = run.manifest()
@@ -319,7 +313,7 @@ def _run_part(folder: Path, changed: tuple[str, ...], warn: Warn, *, is_alone: b
         str(resolved.get("source") or ""),
         " ".join(str(resolved.get("description") or "").split()),
         report(summary),
-        _pictures(folder, scenario, warn, is_alone=is_alone),
+        _pictures(folder, scenario, warn),
         tuple(key_numbers(results, summary))[:MOST_KEY_NUMBERS] if is_alone else (),
         len(results.rows),
         sum(cell.status().virtual_s or 0.0 for cell in run.planned_cells()),
@@ -406,13 +400,12 @@ def _effect(results: Results, axis: str, metric: str, varied: Sequence[str]) -> 
     yield KeyNumber(f"{number} ×", f"{says}{at}{interval}. {tested}")
 
 
-def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tuple[Picture, ...]:
+def _pictures(folder: Path, scenario: str, warn: Warn) -> tuple[Picture, ...]:
     """The main one first."""
     recipes = sorted(applicable(folder), key=lambda recipe: _rank(recipe, scenario))
     if any(not _is_drawn(folder, recipe) for recipe in recipes):
         draw(folder, warn=warn)
     pictures: list[Picture] = []
-    source = Source(folder)
     for recipe in recipes:
         name = recipe.name
         svg, png = (RunFolder(folder).figures / f"{name}.{suffix}" for suffix in ("svg", "png"))
@@ -421,18 +414,9 @@ def _pictures(folder: Path, scenario: str, warn: Warn, *, is_alone: bool) -> tup
             # A drawing of thousands of packets is smaller as dots.
             path = svg if is_own(folder, svg) and svg.stat().st_size <= LARGEST_SVG_BYTES else png
             shows = f"{words.title}. {words.conditions}. The values are in the table of this run."
-            small = _narrow(recipe, source) if is_alone and not isinstance(recipe, CellRecipe) else None
             anchor = f"figure-{folder.name}-{name}"
-            pictures.append(Picture(name, anchor, words.title, shows, path, _is_wide(png), small))
+            pictures.append(Picture(name, anchor, words.title, shows, path, _is_wide(png)))
     return tuple(pictures)
-
-
-def _narrow(recipe: Recipe, source: Source) -> bytes | None:
-    try:
-        return narrow(recipe.draw(source), recipe.name)
-    except NothingToDrawError:
-        # The picture that is there is of an earlier state of the run.
-        return None
 
 
 def _rank(recipe: Recipe, scenario: str) -> tuple[bool, bool, bool]:
@@ -496,8 +480,3 @@ def render(folder: Path, warn: Warn = refuse, embedded: Embedded | None = None) 
         has_data=has_data,
         scoreboard=scoreboard,
     )
-
-
-def _uri(picture: bytes, suffix: str) -> Markup:
-    data = base64.b64encode(picture).decode("ascii")
-    return Markup(f"data:{MEDIA_TYPES[suffix]};base64,{data}")  # noqa: S704 (letters of base64)

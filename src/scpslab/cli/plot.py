@@ -16,7 +16,6 @@ def plot(
     figure: list[str] | None = None,
     cell: list[str] | None = None,
     format_: Annotated[list[str] | None, typer.Option("--format")] = None,
-    model: list[str] | None = None,
 ) -> None:
     """Draw the figures of a run.
 
@@ -32,20 +31,12 @@ def plot(
         figure: Draw this recipe, by its name, or the path of its file. Default: all recipes that apply to the scenario.
         cell: Draw this cell instead of the recipe's choice; several cells are drawn in one figure.
         format_: png, svg, pdf; default png,svg.
-        model: Add a curve to figures over an axis: floor (line rate), mathis, pftk (TCP over losses).
     """
     run_dir = find_run(run)
     warned: list[str] = []
     # Cell ids contain commas: only whole options count.
     formats = tuple(split(format_)) or ("png", "svg")
-    paths = draw(
-        run_dir,
-        split(figure) or None,
-        cells=tuple(cell or ()),
-        formats=formats,
-        models=tuple(split(model)),
-        warn=warned.append,
-    )
+    paths = draw(run_dir, split(figure) or None, cells=tuple(cell or ()), formats=formats, warn=warned.append)
     for text in warned:
         warn(text)
     if not paths and not warned:

@@ -210,15 +210,7 @@ def test_curves_are_drawn_and_no_line_leads_from_a_point_without_losses(run_dir,
     assert "models of the path" in figure.texts[-1].get_text()
 
 
-def test_the_option_adds_curves_without_a_change_of_the_recipe(run_dir):
-    (plain,) = draw(run_dir, ["fy97-fig05"], formats=("svg",))
-    before = plain.read_bytes()
-    (path,) = draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
-    assert path == plain
-    assert path.read_bytes() != before
-
-
-def test_points_with_several_paths_have_no_curve(run_dir):
+def test_points_with_several_paths_have_no_curve(run_dir, drawn):
     with_errors(run_dir, "stack=bbr,ber=1e-05,r1", "independent")
     with pytest.raises(ResultError, match="several paths at ber"):
-        draw(run_dir, ["fy97-fig05"], formats=("svg",), models=("mathis",))
+        drawn("fy97-fig05", models=("mathis",))

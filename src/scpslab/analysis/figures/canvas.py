@@ -7,10 +7,9 @@ and line style.
 import io
 import math
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -60,16 +59,11 @@ SETTINGS: dict[Any, Any] = dict(
 
 
 class Picture(Figure):
-    """A figure with its words.
-
-    `narrow` gives it the measures on which its letters are legible on a phone; None: it has them, or its panels need
-    the width.
-    """
+    """A figure with its words."""
 
     def __init__(self, words: Words) -> None:
         super().__init__()
         self.words = words
-        self.narrow: Callable[[], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,6 @@ def new_panels(words: Words, names: Sequence[str] = ("",)) -> Iterator[tuple[Fig
         yield figure, panels
         inches = AXES_INCHES if down == 1 else down * ROW_INCHES
         _surround(figure, panels, PAGE, inches, wspace=0.08, hspace=0.12)
-        figure.narrow = partial(_surround, figure, panels, STACK, inches) if len(names) == 1 else None
         for name, axes in zip(names, panels, strict=True):
             axes.text(0.02, 0.97, name, transform=axes.transAxes, va="top", fontsize=9.5, fontweight="bold")
             axes.label_outer()
@@ -158,11 +151,7 @@ def new_stack(words: Words, heights: Sequence[float]) -> Iterator[tuple[Figure, 
 
 
 def _surround(figure: Picture, panels: Sequence[Axes], sheet: Sheet, axes_inches: float, **spaces: float) -> None:
-    """Gives the axes their place, and writes title and conditions above them, legend and caption below them, in the
-    place of those that there are.
-    """
-    for old in (*figure.texts, *figure.legends):
-        old.remove()
+    """Gives the axes their place, and writes title and conditions above them, legend and caption below them."""
     _shorten_numbers(panels)
     title = textwrap.wrap(figure.words.title, sheet.title_letters)
     conditions = textwrap.wrap(figure.words.conditions, sheet.conditions_letters)
@@ -235,15 +224,6 @@ def save(figure: Figure, folder: Path, stem: str, formats: tuple[str, ...]) -> l
         replace_bytes(path, _file(figure, stem, suffix))
         paths.append(path)
     return paths
-
-
-def narrow(figure: Figure, stem: str) -> bytes | None:
-    """The picture for a phone, as SVG; None: the picture that `save` writes is that too, or there is none."""
-    if not isinstance(figure, Picture) or figure.narrow is None:
-        return None
-    with mpl.rc_context(SETTINGS):
-        figure.narrow()
-    return _file(figure, f"{stem}-narrow", "svg")
 
 
 def _file(figure: Figure, stem: str, suffix: str) -> bytes:

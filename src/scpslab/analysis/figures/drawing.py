@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.analysis.figures.canvas import DEFAULT_FORMATS, FORMATS, save
-from scpslab.analysis.figures.model_curves import MODELS as CURVES
 from scpslab.analysis.figures.plots import load
 from scpslab.analysis.figures.recipe import RECIPES, Recipe, recipe_files
 from scpslab.analysis.figures.source import NothingToDrawError, Source
@@ -80,28 +79,25 @@ def draw(
     *,
     cells: Sequence[str] = (),
     formats: Sequence[str] = DEFAULT_FORMATS,
-    models: Sequence[str] = (),
     warn: Warn = refuse,
 ) -> list[Path]:
     """Draws the figures named (or in the file of a path), or all that apply to the run's scenario; returns the paths
     written, in the order of the names.
 
     `cells` replaces the recipes' own choice of cells; without names it draws only figures of single cells. `formats`:
-    png, svg, pdf. `models`: curves for figures of kind metric-vs-axis, besides those of the recipe. Without names,
-    figures of the project that this run has no data for are left out; `warn` hears of the user's own ones that cannot
-    be drawn, and of files with mistakes. Of several names, those that can be drawn are drawn before the others raise.
+    png, svg, pdf. Without names, figures of the project that this run has no data for are left out; `warn` hears of the
+    user's own ones that cannot be drawn, and of files with mistakes. Of several names, those that can be drawn are
+    drawn before the others raise.
 
     Raises:
         ResultError: there is no run, or the run has no data for a named figure.
         UsageError: a figure, cell or format is unknown.
     """
-    for option, asked, known in (("--format", formats, FORMATS), ("--model", models, tuple(CURVES))):
-        if unknown := [word for word in asked if word not in known]:
-            advice = "Choose one of these."
-            raise UsageError(f'{option}: found "{unknown[0]}"; expected one of {", ".join(known)}. {advice}')
+    if unknown := [word for word in formats if word not in FORMATS]:
+        expected = f"expected one of {', '.join(FORMATS)}. Choose one of these."
+        raise UsageError(f'--format: found "{unknown[0]}"; {expected}')
     source = Source(run_dir, tuple(cells))
     folder = RunFolder(run_dir).figures
-    pictures = tuple(item for item in formats if item in FORMATS)
     paths: list[Path] = []
 
     def draw_one(recipe: Recipe) -> None:
@@ -109,17 +105,16 @@ def draw(
             found = f"found a choice of cells for the figure {recipe.name}, which shows all"
             advice = "Leave --cell out, or choose another figure."
             raise UsageError(f"--cell: {found}; expected a figure of single cells, such as over-time. {advice}")
-        drawn = recipe.with_models(models)
         try:
-            paths.extend(save(drawn.draw(source), folder, drawn.stem(source), pictures))
+            paths.extend(save(recipe.draw(source), folder, recipe.stem(source), tuple(formats)))
         except NothingToDrawError as error:
             if not recipe.is_own:
                 raise
             raise NothingToDrawError(f"{recipe.file}: {error}") from error
 
-    if pictures and names:
+    if names:
         _draw_named(find(run_dir), names, draw_one)
-    elif pictures:
+    else:
         _draw_applicable(find(run_dir), source, draw_one, warn)
     return paths
 

@@ -175,10 +175,6 @@ class Recipe(Part):
         """The name of the picture's files."""
         return self.name
 
-    def with_models(self, models: Sequence[str]) -> Recipe:
-        """The recipe with curves of these formulas added, if its kind has curves."""
-        return self
-
     def applies(self, scenario: str) -> bool:
         """Whether `scpslab plot` draws this figure for runs of the scenario by default.
 

@@ -71,10 +71,6 @@ class MetricVsAxis(Recipe):
             raise UnfitError(error.problem.found, error.problem.expected, subject="y.unit") from error
         return self
 
-    def with_models(self, models: Sequence[str]) -> Recipe:
-        """The recipe with these curves added."""
-        return self.model_copy(update={"models": tuple(dict.fromkeys((*self.models, *models)))})
-
     def draw(self, source: Source) -> Figure:
         """The panels, each with its series, curves of models and the paper's marks.
 

@@ -42,8 +42,6 @@ WINDOW, ROUND_TRIP, DEPTH, ARRIVED, RATE = PANELS = (
 # What recipes call them.
 WORDS = dict(zip(("window", "round-trip", "queue", "arrived", "rate"), PANELS, strict=True))
 CONGESTION = "congestion"
-MOST_RATIO = 4.0  # of the durations of cells that share an axis without being asked for
-TRANSFER_TIME = "transfer_s"
 UNACKNOWLEDGED = "unacknowledged"  # bytes behind a hole count, so it may exceed cwnd
 # The link rate is drawn where some throughput comes up to this share of it: else it would flatten the curves.
 SHOWN_RATE = 0.3
@@ -55,7 +53,7 @@ NOTHING: Series = (np.zeros(0), np.zeros(0))
 class OverTime(CellRecipe):
     """Panels without data are left out.
 
-    Without `cells`, the first repeat of each point of the sweep is drawn: four at most, of comparable durations.
+    Without `cells`, the first repeat of each point of the sweep is drawn: four at most.
 
     Attributes:
         quantities: What to draw, of what has data.
@@ -97,7 +95,7 @@ class OverTime(CellRecipe):
 
     def chosen(self, source: Source) -> list[RunCell]:
         """The cells to draw: without a choice, some that are spread over the sweep, its ends included."""
-        near = _comparable(source, self._points(source))
+        near = self._points(source)
         if not near:
             return source.cells(self.cells)
         at = np.unique(np.linspace(0, len(near) - 1, min(MOST_CELLS, len(near))).round().astype(int)).tolist()
@@ -131,8 +129,7 @@ class OverTime(CellRecipe):
             sentences.append(f"Queue: before {' and '.join(hops)}.")
         if left_out := max(0, len(self._points(source)) - len(cells)):
             sentences.append(
-                f"{left_out} other points of the sweep are not drawn (four at most, whose transfers last up to "
-                f"{MOST_RATIO:g} times as long as the shortest): choose cells with --cell."
+                f"{left_out} other points of the sweep are not drawn ({MOST_CELLS} at most): choose cells with --cell."
             )
         return " ".join(sentences)
 
@@ -162,19 +159,6 @@ class _History:
     def has(self, panel: str) -> bool:
         """Whether a panel shows something of it."""
         return any(len(self.series[name][0]) for name in (("cwnd", "flight") if panel == WINDOW else (panel,)))
-
-
-def _comparable(source: Source, cells: list[RunCell]) -> list[RunCell]:
-    """The cells that one time axis can show: as many as possible whose transfers last at most MOST_RATIO times the
-    shortest of them.
-    """
-    of_rows = {row["cell"]: row.numbers.get(TRANSFER_TIME) for row in source.results.rows} if cells else {}
-    times = {cell.id: of_rows.get(cell.id) for cell in cells}
-    known = [time for time in times.values() if time is not None]
-    if not known:
-        return cells
-    kept = max(([time for time in known if least <= time <= MOST_RATIO * least] for least in sorted(known)), key=len)
-    return [cell for cell in cells if times[cell.id] in kept]
 
 
 def _history(cell: RunCell, bin_s: float) -> _History:
