@@ -14,7 +14,7 @@ from scpslab.core.names import shown
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
+from scpslab_course.cli import CourseFolder, Instructors
 from scpslab_course.course import folder as folders
 from scpslab_course.course.assignment import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
@@ -37,7 +37,6 @@ def _written(metavar: str) -> Any:
 def grade(
     submission: Annotated[list[Path], typer.Argument(metavar="SUBMISSION...")],
     course: CourseFolder = Path(),
-    term: IssuedTerm = None,
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[Path | None, _written("PATH")] = None,
     student: Annotated[str | None, typer.Option(metavar="ID")] = None,
@@ -94,7 +93,7 @@ def grade(
     _check_folders(review, texts)
     if out is not None:
         check_out(out)
-    facts = Facts(loaded.file.title, term or loaded.file.term, known, loaded.issued(term or loaded.file.term))
+    facts = Facts(loaded.file.title, loaded.file.term, known, loaded.issued(loaded.file.term))
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
