@@ -49,7 +49,7 @@ class Reports(Protocol):
         `took_s`: how long it took on the wall clock, if the executor knows it.
         """
 
-    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+    def note(self, text: str) -> None:
         """Something that a person should know."""
 
 
