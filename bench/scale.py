@@ -24,9 +24,7 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.seen = folder, list[tuple[float, object]]()
-        # Workers are processes of their own, with the same engine.
-        os.environ |= {"SCPSLAB_CACHE": str(folder), "NO_LAB_MEMORY": str(folder), "PYTHONPATH": str(ROOT)}
-        os.environ["DASK_DISTRIBUTED__WORKER__PRELOAD"] = "tools.no_lab"
+        os.environ |= {"SCPSLAB_CACHE": str(folder), "NO_LAB_MEMORY": str(folder)}
         sys.path.insert(0, str(ROOT))
         import tools.no_lab  # noqa: F401, PLC0415  # it reads the environment, and puts its engine in place
 
@@ -53,11 +51,13 @@ class Bench:
 def main(part: str, *words: str) -> None:
     """Runs a part."""
     with tempfile.TemporaryDirectory() as folder:
-        PARTS[part](Path(folder), *(words if part in ("cost", "results") else map(float, words)))
+        PARTS[part](Path(folder), *(map(float, words) if part == "plans" else words))
 
 
-def overhead(folder: Path, cells: float = 1500) -> None:
-    """Overhead CELLS: a cell with the local executor, taken from the results that it kept, and on workers of Dask."""
+def overhead(folder: Path, cells: str = "1500", cluster: str = "") -> None:
+    """Overhead CELLS [ADDRESS]: a cell on this machine, taken from the results that were kept, and on workers of Dask,
+    which were started with --preload tools.no_lab, PYTHONPATH of this clone and a folder as NO_LAB_MEMORY.
+    """
     bench, number = Bench(folder), int(cells)
     print(f"What distributing costs ({number} cells without labs)")
 
@@ -66,18 +66,21 @@ def overhead(folder: Path, cells: float = 1500) -> None:
         return ran, json.loads((ran / "manifest.json").read_text())["wall_s"]
 
     local, local_s = run("local")
-    print(f"local:  {1000 * local_s / cells:.2f} ms a cell")
+    print(f"local:  {1000 * local_s / number:.2f} ms a cell")
     again, again_s = run("again", use_cache=True)
-    print(f"again, from the results that were kept: {1000 * again_s / cells:.2f} ms a cell")
-    dask, dask_s = run("dask", executor="dask", cluster="local")
-    first_s = bench.times("CellDone")[0] - bench.times("RunStarted")[0]
-    rest_ms = 1000 * (bench.times("CellDone")[-1] - bench.times("CellDone")[0]) / cells
-    print(
-        f"dask:   {1000 * dask_s / cells:.2f} ms a cell, {dask_s / local_s:.2f} of local; "
-        f"first result after {first_s:.1f} s, then {rest_ms:.2f} ms a cell"
-    )
+    print(f"again, from the results that were kept: {1000 * again_s / number:.2f} ms a cell")
+    runs = [local, again]
+    if cluster:
+        dask, dask_s = run("dask", cluster=cluster)
+        first_s = bench.times("CellDone")[0] - bench.times("RunStarted")[0]
+        rest_ms = 1000 * (bench.times("CellDone")[-1] - bench.times("CellDone")[0]) / number
+        print(
+            f"dask:   {1000 * dask_s / number:.2f} ms a cell, {dask_s / local_s:.2f} of local; "
+            f"first result after {first_s:.1f} s, then {rest_ms:.2f} ms a cell"
+        )
+        runs.append(dask)
     print(f"memory: {_memory_mib():.0f} MiB for {number} cells")
-    tables = {(ran / "results.csv").read_bytes() for ran in (local, again, dask)}
+    tables = {(ran / "results.csv").read_bytes() for ran in runs}
     print("results.csv: the same bytes" if len(tables) == 1 else "results.csv: OTHER BYTES")
 
 

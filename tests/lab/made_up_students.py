@@ -98,9 +98,7 @@ class Student:
 
     def predicted(self, asked, truth, low: float, high: float) -> str:
         """A prediction: near the truth, as one who has understood gives it."""
-        if asked.kind == "choice":
-            return str(truth)
-        return f"{truth * low:.4g}..{truth * high:.4g}" if asked.kind == "interval" else f"{truth * 1.05:.4g}"
+        return str(truth) if asked.kind == "choice" else f"{truth * low:.4g}..{truth * high:.4g}"
 
     def run(self) -> None:
         """Runs the scenarios one by one."""
@@ -192,7 +190,7 @@ class Mistaken(Student):
     def predicted(self, asked, truth, low: float, high: float) -> str:
         if asked.kind == "choice":
             return next(word for word in asked.choices if word != truth)
-        return f"{truth * 2:.4g}..{truth * 3:.4g}" if asked.kind == "interval" else f"{truth * 20:.4g}"
+        return f"{truth * 2:.4g}..{truth * 3:.4g}"
 
 
 class Blank(Student):

@@ -36,7 +36,7 @@ PLACE = ROOT / "build" / "semester"
 DESERVED = {"late": {"late-prediction"}}
 # Who answers right. That says nothing of predictions, where an interval costs points by its width, and of programs, which
 # are not made to pass trials.
-RIGHT, TRIAL, PREDICTION = ("right", "right-in-other-words"), "trial ", "prediction "
+RIGHT = ("right", "right-in-other-words")
 # The class whose students work now: children of this process inherit it, because formulas cannot be sent to them.
 CLASS: list[MadeUpClass] = []
 # 95 %: with no event in n trials, the rate is below this number divided by n.
@@ -65,12 +65,12 @@ def test_a_class_is_graded_with_every_cheat_named_and_no_honest_student_troubled
     students = hand_in(name, folder)
     rows = (f"{one.file.name},{one.id}\n" for one in students)
     (folder / "who.csv").write_text(f"file,student\n{''.join(rows)}")
-    asked = ["--course", folder / "satnet", "--format", "gradescope", "--jobs", "1"]
-    asked += ["--submitters", folder / "who.csv", "--out", folder / "grades", *(one.file for one in students)]
+    asked = ["--course", folder / "satnet", "--format", "json", "--jobs", "1"]
+    asked += ["--submitters", folder / "who.csv", "--out", folder / "grades.json", *(one.file for one in students)]
     with container(folder) as graders:
         ended, cost = graders.run([sys.executable, "-P", "-m", "scpslab", "grade", *map(str, asked)])
     assert ended.returncode in (0, 1), ended.stderr
-    grades = [json.loads(path.read_text()) for path in sorted((folder / "grades").iterdir())]
+    grades = json.loads((folder / "grades.json").read_text())
 
     sizes = [one.file.stat().st_size for one in students]
     day = f"{dt.datetime.now(tz=dt.UTC):%Y-%m-%d}"
@@ -112,12 +112,12 @@ def solved(student: str, role: str) -> MadeUp:
 
 def look(seen: Seen, one: MadeUp, grade: dict) -> None:
     """Takes down what was found of one submission, and whether it is what was to be found."""
-    found, status, said = set(grade["extra_data"]["findings"]), grade["extra_data"]["status"], grade["output"]
+    found, status, said = set(grade["findings"]), grade["status"], grade["comment"]
     if one.role in CHEATS:
         cheat = CHEATS[one.role]
         if issubclass(cheat, HostileProgram):
-            trials = [test for test in grade.get("tests", ()) if test["name"].startswith(TRIAL)]
-            is_named = bool(trials) and all(test["score"] == 0 for test in trials)
+            trials = [part for part in grade.get("parts", ()) if part["kind"] == "trial" and part["earned"] is not None]
+            is_named = bool(trials) and all(part["earned"] == 0 for part in trials)
         elif cheat.reason:
             is_named = status == "ungraded" and cheat.reason in said
         else:
@@ -129,8 +129,9 @@ def look(seen: Seen, one: MadeUp, grade: dict) -> None:
         if status != "graded" or found - DESERVED.get(one.role, set()):
             seen.troubled.append(f"{seen.name}, {one.id}, {one.role}: {said}")
         elif one.role in RIGHT:
-            tests = (test for test in grade["tests"] if not test["name"].startswith((TRIAL, PREDICTION)))
-            short = [f"{test['name']}: {test['output']}" for test in tests if test["score"] < test["max_score"]]
+            parts = (part for part in grade["parts"] if part["kind"] not in ("trial", "prediction"))
+            marked = (part for part in parts if part["earned"] is not None)
+            short = [f"{part['name']}: {part['comment']}" for part in marked if part["earned"] < part["points"]]
             seen.troubled += [f"{seen.name}, {one.id}, {one.role}, {said}" for said in short]
 
 

@@ -189,9 +189,7 @@ def remotely(run_fake, site, **options):
     """A run on the site's workers, and its events."""
     events = []
     listeners = [events.append, *options.pop("listeners", ())]
-    result = run_fake(
-        **({"overrides": MANY, "executor": "dask", "cluster": site and site.address, "listeners": listeners} | options)
-    )
+    result = run_fake(**({"overrides": MANY, "cluster": site.address, "listeners": listeners} | options))
     return files(result.folder), events
 
 
@@ -251,18 +249,6 @@ def test_workers_tell_what_running_cells_do_and_nobody_else_is_heard(run_fake, s
         assert events.index(event) < done
 
 
-@long
-def test_a_run_starts_its_own_workers(run_fake, expected, tmp_path, monkeypatch):
-    (tmp_path / "worker-memory").mkdir()
-    monkeypatch.setenv("FAKE_MEMORY", str(tmp_path / "worker-memory"))
-    monkeypatch.setenv("FAKE_S", "0.05")
-    monkeypatch.setenv("PYTHONPATH", str(DATA))
-    monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", "['fake_worker']")
-    found, _ = remotely(run_fake, None, cluster="local")
-    assert found == expected
-    assert len((tmp_path / "worker-memory" / "ran").read_text().split()) == CELLS
-
-
 def test_a_worker_of_another_build_ends_the_run(run_fake, site):
     site.worker(FAKE_HASH="other")
     with pytest.raises(LabError, match="found another lab program or SCPS stack"):
@@ -302,23 +288,21 @@ def test_no_pickle_of_a_worker_is_loaded(run_fake, site, expected, tmp_path, how
     assert not ran.exists()
 
 
-def test_nobody_without_the_certificates_gets_into_a_cluster_of_this_machine():
+def test_nobody_without_the_certificates_gets_into_a_cluster(site):
     """Another user of the machine can reach its ports, and has certificates of their own or none."""
     from distributed import Client, Security  # the extra dask
 
+    site.worker()
     clusters.refuse()
-    with clusters.opened("local") as (own, security):
-        with Client(own, security=security, set_as_default=False) as mine:
-            mine.wait_for_workers(1, timeout=LIMIT_S)
-            assert mine.submit(eval, "b'done'", pure=False).result(LIMIT_S) == b"done"
-            told = mine.scheduler_info()["workers"]
-            addresses = [own, *told, *(worker["nanny"] for worker in told.values())]
-        assert [address for address in addresses if not address.startswith("tls://127.0.0.1:")] == []
-        for address in addresses:
-            for theirs, there in ((Security.temporary(), address), (None, address.replace("tls://", "tcp://"))):
-                gc.collect()
-                with pytest.raises((OSError, RuntimeError)):
-                    Client(there, security=theirs, timeout=2, set_as_default=False)
+    with Client(site.address, security=clusters.security(), set_as_default=False) as mine:
+        assert mine.submit(eval, "b'done'", pure=False).result(LIMIT_S) == b"done"
+        addresses = [site.address, *mine.scheduler_info()["workers"]]
+    assert [address for address in addresses if not address.startswith("tls://127.0.0.1:")] == []
+    for address in addresses:
+        for theirs, there in ((Security.temporary(), address), (None, address.replace("tls://", "tcp://"))):
+            gc.collect()
+            with pytest.raises((OSError, RuntimeError)):
+                Client(there, security=theirs, timeout=2, set_as_default=False)
 
 
 @pytest.mark.parametrize("seed", range(KILLS))
@@ -390,7 +374,7 @@ def test_a_scheduler_that_does_not_come_back_ends_the_run_which_resumes(run_fake
     monkeypatch.setattr(DaskExecutor, "patience", Patience(look_s=0.05))
     site.scheduler()
     site.worker()
-    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    result = run_fake(overrides=MANY, cluster=site.address)
     assert files(result.folder) == expected
 
 
@@ -403,7 +387,7 @@ def test_a_killed_client_resumes(run_fake, site, expected, tmp_path, seed):
     wait(lambda: len(site.ran()) >= moment)
     client.kill()
     client.wait()
-    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    result = run_fake(overrides=MANY, cluster=site.address)
     assert files(result.folder) == expected
 
 
@@ -422,7 +406,7 @@ def test_an_interrupt_ends_what_workers_do(run_fake, site, expected):
     # The cell that ran ends, and no other begins.
     threading.Event().wait(1)
     assert len(site.ran()) <= before + 2
-    result = run_fake(overrides=MANY, executor="dask", cluster=site.address)
+    result = run_fake(overrides=MANY, cluster=site.address)
     assert files(result.folder) == expected
     assert before < CELLS
 

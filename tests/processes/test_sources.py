@@ -59,7 +59,7 @@ def shop(tmp_path, monkeypatch):
                 tmp_path,
                 work / "product",
                 tmp_path / "log",
-                lambda text, is_under_way=False: self.said.append(text),
+                self.said.append,
             )
             file = source.fetch(Versions(DATE, (Package(NAME, version, sha256),)), work, job)
             return versions.of_file(file), job.differs

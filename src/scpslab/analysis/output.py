@@ -48,11 +48,6 @@ class Row:
     is_bold: bool = False
     begins_section: bool = False
 
-    @property
-    def texts(self) -> list[str]:
-        """The cells without their styles."""
-        return [cell if isinstance(cell, str) else cell[0] for cell in self.cells]
-
 
 @dataclass(frozen=True)
 class Report:

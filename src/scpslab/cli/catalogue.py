@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -21,58 +21,48 @@ from scpslab.core.choices import one_of
 from scpslab.core.errors import UsageError, harmless
 from scpslab.core.names import is_name
 from scpslab.documents.yaml_lines import own
-from scpslab.plan.chances import chances
 from scpslab.plan.serial_links import SerialLink
 from scpslab.plan.topology import Parameters
-from scpslab.scenario import planning, topologies
-from scpslab.scenario.campaign import campaign_names, load_campaign
+from scpslab.scenario import topologies
+from scpslab.scenario.campaign import campaign_names
 from scpslab.scenario.load import FOLDER
 from scpslab.scenario.stacks import STACKS
 
 
 def list_(
     what: Annotated[str, choice("WHAT", (*TABLES, "all"), f"One of {', '.join(TABLES)}, all.")] = "scenarios",
-    cells: Annotated[bool, typer.Option("--cells")] = False,
 ) -> None:
     """List scenarios, campaigns, topologies or presets.
 
-    The column "at least" of --cells is the virtual time of all cells together when no packet is lost. Engine virtual
-    passes some hundred virtual seconds per second.
-
-    Examples: scpslab list · scpslab list topologies · scpslab list --cells
-
-    Options:
-        cells: Also plan the experiments: how many cells they have, and their least time.
+    Examples: scpslab list · scpslab list topologies
     """
     console = table_console()
     for index, (name, table) in enumerate(TABLES.items()):
         if what in (name, "all"):
             if index and what == "all":
                 console.print()
-            console.print(table(cells))
+            console.print(table())
 
 
 def _table(*columns: str) -> Table:
     return Table(*columns, box=None, pad_edge=False)
 
 
-def _scenarios(has_cells: bool) -> Table:
-    return _experiments("scenario", scenario.names(), ("cells", "at least") if has_cells else (), _size_of)
+def _scenarios() -> Table:
+    return _experiments("scenario", scenario.names())
 
 
-def _campaigns(has_cells: bool) -> Table:
-    return _experiments("campaign", campaign_names(), ("scenarios", "cells") if has_cells else (), _members_of)
+def _campaigns() -> Table:
+    return _experiments("campaign", campaign_names())
 
 
-def _experiments(
-    kind: str, names: Iterable[str], sizes: tuple[str, ...], size_of: Callable[[str], tuple[str, str]]
-) -> Table:
-    """Files of the project, each above its variants, with columns of sizes if there are any."""
-    table = _table(kind, *sizes, "title")
+def _experiments(kind: str, names: Iterable[str]) -> Table:
+    """Files of the project, each above its variants."""
+    table = _table(kind, "title")
     for name in names:
         for each, title in _titles(FOLDER / f"{name}.yaml", name):
             shown, style = (name, None) if each == name else (each.replace(name, "  ", 1), "dim")
-            table.add_row(shown, *(size_of(each) if sizes else ()), title, style=style)
+            table.add_row(shown, title, style=style)
     return table
 
 
@@ -86,22 +76,7 @@ def _titles(path: Path, name: str) -> list[tuple[str, str]]:
     return [(name, file["title"]), *variants]
 
 
-def _members_of(campaign: str) -> tuple[str, str]:
-    """The numbers of a campaign's scenarios and of their cells."""
-    members = load_campaign(campaign).members
-    return str(len(members)), str(sum(len(scenario.cells(member.load())) for member in members))
-
-
-def _size_of(name: str) -> tuple[str, str]:
-    """The number of a scenario's cells, and the least virtual time of all of them together."""
-    loaded = scenario.load(name)
-    cells = scenario.cells(loaded)
-    firsts = (planning.plan(cell) for cell in cells if cell.repeat == 1)
-    seconds = sum(planning.least_virtual_s(one) * (loaded.model.repeats if chances(one) else 1) for one in firsts)
-    return str(len(cells)), f"{seconds:.0f} s" if seconds < 3600 else f"{seconds / 3600:.1f} h"
-
-
-def _topologies(_: bool) -> Table:
+def _topologies() -> Table:
     table = _table("topology", "parameter or link", "default", "meaning")
     for name in topologies.names():
         shown = name
@@ -125,7 +100,7 @@ def _rows_of(parameters: Parameters, topology: str) -> Iterator[tuple[str, str, 
             alike.add(texts)
 
 
-def _presets(_: bool) -> Table:
+def _presets() -> Table:
     table = _table("stack", "preset", "title")
     for name, stack in STACKS.items():
         for preset, title in stack.presets.items():
@@ -137,8 +112,6 @@ TABLES = {"scenarios": _scenarios, "campaigns": _campaigns, "topologies": _topol
 
 
 SUFFIXES = (".yaml", ".yml")
-# Scenarios of the protocols of others.
-PEERS = "peers/"
 # The first line of the project's files names a schema beside them.
 FOR_EDITORS = "# yaml-language-server:"
 
@@ -148,30 +121,20 @@ def new(  # typer calls it by name
     source: Annotated[
         str, typer.Option("--from", metavar="SCENARIO", autocompletion=completed(scenario.names))
     ] = "start/transfer",
-    peer: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", autocompletion=completed(lambda: [name.partition("/")[2] for name in _peers()])),
-    ] = None,
 ) -> None:
     """Write a new scenario with comments, ready to run and to edit.
 
     The file is a copy of a scenario of the project; what belongs to it, such as a folder of programs, is copied beside
     it. The command never overwrites a file.
 
-    Examples: scpslab new mine.yaml · scpslab new mine.yaml --from start/bufferbloat · scpslab new mine.yaml --peer quic
+    Examples: scpslab new mine.yaml · scpslab new mine.yaml --from start/bufferbloat
 
     Options:
         file: The file to write, for example mine.yaml; it must not exist yet.
         source: The scenario to copy: start/transfer, start/congestion, start/bufferbloat and start/demo explain each
             key; every other one of scpslab list can be copied, too.
-        peer: Copy the transfer by another protocol: quic, tquic, http3, cfdp, ltp or bundles (docs/programs.md).
     """
     _check_name(file)
-    if peer is not None:
-        source = f"{PEERS}{peer}"
-        if source not in _peers():
-            named = [name.removeprefix(PEERS) for name in _peers()]
-            raise UsageError(f'--peer: found "{peer}"; {one_of(peer, named)}')
     if source not in scenario.names():
         raise UsageError(f'--from: found "{source}"; {one_of(source, scenario.names())}')
     lines = (FOLDER / f"{source}.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
@@ -195,10 +158,6 @@ def new(  # typer calls it by name
     ):
         typer.echo(harmless(f"  {command:<40}  {does}"), err=True)
     typer.echo(harmless(str(file)))
-
-
-def _peers() -> list[str]:
-    return [name for name in scenario.names() if name.startswith(PEERS)]
 
 
 def _check_name(file: Path) -> None:

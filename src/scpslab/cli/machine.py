@@ -15,11 +15,9 @@ from rich.text import Text
 
 from scpslab.cli.options import choice, engine_choice
 from scpslab.cli.tables import plain_console
-from scpslab.core import units
 from scpslab.core.errors import CapabilityError, LabError, UsageError
 from scpslab.core.scratch import remove_dead
 from scpslab.engine import DEFAULT, ENGINES, host, hostlab
-from scpslab.runs import RunFolder, held
 from scpslab.runs.store import DAY_S, RESULTS, Store
 from scpslab.setup import cache_dir, own_images, packs
 from scpslab.setup.images import CARRIED, DOCKER
@@ -66,38 +64,30 @@ def clean(
     results: Annotated[bool, typer.Option("--results")] = False,
     images: Annotated[bool, typer.Option("--images")] = False,
     labs: Annotated[bool, typer.Option("--labs")] = False,
-    runs: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
     older_than: Annotated[int | None, typer.Option(min=0, metavar="DAYS")] = None,
-    max_size: Annotated[str | None, typer.Option(metavar="SIZE")] = None,
-    store: Annotated[Path | None, typer.Option(metavar="FOLDER")] = None,
 ) -> None:
     """Free disk space: remove files that scpslab can make again.
 
-    Choose cached results, built images or unfinished cells. Run folders are yours and stay.
+    Choose cached results, built images or killed labs. Run folders are yours and stay.
 
     A lab of engine virtual or live is one process: when it ends, it leaves nothing in the system. A lab of engine host
     removes itself when it ends; a killed lab leaves processes, containers and a control group under its own id, and
     --labs removes exactly these.
 
-    Examples: scpslab clean --results --older-than 90 · scpslab clean --results --max-size "10 GB" · scpslab clean
-    --runs runs
+    Examples: scpslab clean --results --older-than 90 · scpslab clean --images
 
     Options:
         results: Remove cached results of cells.
         images: Remove the built kernel, guest image and programs; the next run builds them again.
         labs: Remove what killed labs of engine host have left (as root).
-        runs: Remove unfinished cells (*.part) in this folder of runs.
         older_than: With --results: only those that nobody has used for so many days.
-        max_size: With --results: those used longest ago, until the others fit in SIZE, such as '10 GB'.
-        store: With --results: clean this folder, which machines share, instead of the cache.
     """
-    if not (results or images or labs or runs):
-        advice = "Say what to remove."
-        raise UsageError(f"clean: found no option; expected --results, --images, --labs or --runs FOLDER. {advice}")
-    if runs and not runs.is_dir():
-        expected = "expected a folder of runs, such as runs. Correct the path."
-        raise UsageError(f"--runs {runs}: found {'a file' if runs.exists() else 'no such folder'}; {expected}")
-    _trim(older_than, max_size, store, is_wanted=results)
+    if not (results or images or labs):
+        raise UsageError("clean: found no option; expected --results, --images or --labs. Say what to remove.")
+    if older_than is not None and not results:
+        raise UsageError("--older-than: found no --results; expected it, because it chooses among results. Add it.")
+    if results:
+        _trim(older_than)
     # Engine host keeps its lab programs where only root may write.
     if images and os.geteuid() == 0:
         _remove(host.PROGRAMS)
@@ -108,28 +98,12 @@ def clean(
             typer.echo(f"removed {left}")
         for path in sorted(place.glob(HASHED)):
             _remove(path)
-    for path in sorted(runs.iterdir()) if runs else ():
-        if RunFolder(path).unfinished_cells():
-            _unfinished(RunFolder(path))
 
 
-def _trim(days: int | None, max_size: str | None, folder: Path | None, *, is_wanted: bool) -> None:
-    """Removes what the options choose among results, by default all."""
-    if not is_wanted:
-        if days is not None or max_size or folder:
-            expected = "expected it, because they choose among results. Add --results."
-            raise UsageError(f"--older-than, --max-size, --store: found no --results; {expected}")
-        return
-    if folder and not folder.is_dir():
-        expected = "expected a folder of results that machines share. Correct the path."
-        raise UsageError(f"--store {folder}: found no such folder; {expected}")
-    try:
-        most_bytes = units.parse("size", max_size) if max_size else None
-    except units.UnitError as error:
-        raise UsageError(f"--max-size: {error}. Correct it.") from error
-    most_bytes = 0 if days is None and most_bytes is None else most_bytes
-    store = Store(folder or cache_dir() / RESULTS)
-    count, freed = store.trim(None if days is None else days * DAY_S, most_bytes)
+def _trim(days: int | None) -> None:
+    """Removes the results that nobody has used for so many days, by default all."""
+    store = Store(cache_dir() / RESULTS)
+    count, freed = store.trim(None, 0) if days is None else store.trim(days * DAY_S)
     left = sum(entry.size_bytes for entry in store.entries())
     did = f"removed {count} results, {freed / 10**6:.1f} MB, from" if freed else "found no results to remove in"
     typer.echo(f"{did} {store.root}; {left / 10**6:.1f} MB stay")
@@ -148,15 +122,6 @@ def _labs() -> None:
         typer.echo(f"removed lab {lab}: {', '.join(removed) or 'its folder'}")
     for lab in hostlab.labs():
         typer.echo(f"kept lab {lab}: it is running")
-
-
-def _unfinished(run: RunFolder) -> None:
-    try:
-        with held(run.path):
-            for folder in run.unfinished_cells():
-                _remove(folder)
-    except UsageError:
-        typer.echo(f"kept the unfinished cells in {run.path}: a run is using it")
 
 
 def _remove(path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from scpslab.cli.options import choice, engine_choice, max_wall
-from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.tables import plain_console, say_to
 from scpslab.cli.terminal import warn
 from scpslab.core import names, strict_json
 from scpslab.core.contents import check_sizes
@@ -88,12 +88,10 @@ def mn(
     )
     layers = tuple(filter(None, packages.split(",")))
     runner = GUESTS[engine]()
-    notes = Notes(plain_console(stderr=True))
     with scratch() as folder:
         try:
             first = plan_of(EMPTY, asked, seed, FIRST_RUN_WALL_S, packages=layers)
-            runner.prepare(notes, [first])
-            notes.settle()
+            runner.prepare(say_to(plain_console(stderr=True)), [first])
             described = _described(runner, CellRun(first, folder / "first"), asked.file)
             for note in described.notes:
                 warn(note)

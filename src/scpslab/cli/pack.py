@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from scpslab import scenario
-from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.tables import plain_console, say_to
 from scpslab.core.errors import UsageError, harmless
 from scpslab.plan.packs import EXPECTED, Pack, wanted
 from scpslab.setup import packs
@@ -36,10 +36,9 @@ def build(words: Annotated[list[str], typer.Argument(metavar="SCENARIO|PACKAGE..
         raise UsageError(f'"{unknown[0]}": found no package; expected {EXPECTED}. Correct the word.')
     else:
         named = {tuple(words)}
-    notes = Notes(plain_console(stderr=True))
+    say = say_to(plain_console(stderr=True))
     for packages in sorted(named):
-        layers = packs.ensure_layers(Pack(packages=tuple(sorted(set(packages)))), notes)
-        notes.settle()
+        layers = packs.ensure_layers(Pack(packages=tuple(sorted(set(packages)))), say)
         for layer in layers.values():
             for name, version in layer.versions.items():
                 typer.echo(harmless(f"{name} {version}"))

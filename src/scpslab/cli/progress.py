@@ -11,7 +11,7 @@ from collections.abc import Callable
 from rich import progress
 from rich.console import Console
 
-from scpslab.cli.tables import Notes
+from scpslab.cli.tables import say_to
 from scpslab.engine import INTERACTIVE
 from scpslab.running import events
 from scpslab.scenario.planning.estimate import LONG_S, Expected, forecast, wall_s
@@ -35,7 +35,7 @@ class ConsoleProgress:
         is_here: bool = True,
     ) -> None:
         self.is_here = is_here
-        self.console, self.notes, self.now = console, Notes(console), now
+        self.console, self.say, self.now = console, say_to(console), now
         self.jobs = jobs or len(os.sched_getaffinity(0))
         self.scenarios: tuple[str, ...] = ()
         # What is expected of the cells that have neither begun nor ended, until the first begins.
@@ -45,10 +45,9 @@ class ConsoleProgress:
 
     def __call__(self, event: events.Event) -> None:
         """Shows one event."""
-        self.notes.settle()
         match event:
             case events.Note():
-                self.notes(event.text, is_under_way=event.is_under_way)
+                self.say(event.text)
             case events.CampaignStarted():
                 self.scenarios = event.scenarios
                 self._begin(event.cells)
@@ -90,7 +89,6 @@ class ConsoleProgress:
         self.acked: dict[str, int] = {}
         if total and self.console.is_terminal:
             self.bar = progress.Progress(
-                progress.SpinnerColumn(),
                 progress.BarColumn(bar_width=30),
                 progress.MofNCompleteColumn(),
                 progress.TextColumn("cells"),
@@ -109,7 +107,7 @@ class ConsoleProgress:
             self.has_forecast = True
             if wall_s(self.waiting.values(), self.jobs) >= LONG_S:
                 text = forecast(self.waiting.values(), self.jobs, in_virtual_time=self.is_virtual)
-                self.console.print(f"{text} (a guess by the plans)", highlight=False, soft_wrap=True)
+                self.say(f"{text} (a guess by the plans)")
 
     def _end(self, event: events.Event) -> None:
         """Shows what was done, or where what is finished is kept."""
@@ -143,7 +141,7 @@ class ConsoleProgress:
             origin = "from the cache" if event.cached else f"{status.virtual_s or 0.0:.1f} {unit}"
             place = f"{self.scenario} {event.cell}" if self.scenario else event.cell
             line = f"[{self.tally.done}/{self.total}] {place}: {status.status}, {origin}"
-            self.console.print(line, highlight=False, soft_wrap=True)
+            self.say(line)
         if status.status in ("failed", "unsupported"):
             reason = f"cell {event.cell} {status.status}: {status.reason}"
             self.console.print(reason, style="red", highlight=False, soft_wrap=True)

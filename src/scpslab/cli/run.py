@@ -10,7 +10,7 @@ from rich.console import Console
 
 from scpslab import analysis as results
 from scpslab.analysis import checks, figures
-from scpslab.cli.options import Jobs, Settings, choice, engine_choice, max_wall
+from scpslab.cli.options import Jobs, Settings, engine_choice, max_wall
 from scpslab.cli.plan import Scenario
 from scpslab.cli.progress import ConsoleProgress
 from scpslab.cli.tables import plain_console, print_table, table_console
@@ -19,7 +19,6 @@ from scpslab.core.errors import FAILED_EXIT, ResultError, UsageError, harmless
 from scpslab.core.folders import somebody_elses
 from scpslab.engine import DEFAULT, ENGINES
 from scpslab.running import RunOptions, run_campaign, run_scenario
-from scpslab.running.run_plan import EXECUTORS
 from scpslab.running.runner import RunResult
 from scpslab.running.verify import LONGEST_WALL_S, Sample, Verification
 from scpslab.running.verify import verify as run_again
@@ -31,8 +30,6 @@ from scpslab.scenario.load import find
 # The FY97 corruption experiment, in its small variant.
 DEMO = "start/demo"
 ENGINE = engine_choice(ENGINES, "Engine to run cells in")
-WHERE = "Where cells run: local (this machine) or dask. Default: dask with --cluster, local without."
-EXECUTOR = choice("--executor", EXECUTORS, WHERE)
 
 
 def run(  # typer calls it by name
@@ -44,8 +41,7 @@ def run(  # typer calls it by name
     out: Path = RUNS,
     set_: Settings = None,
     trust: Annotated[bool, typer.Option("--trust")] = False,
-    executor: Annotated[str | None, EXECUTOR] = None,
-    cluster: Annotated[str | None, typer.Option(metavar="CLUSTER")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="ADDRESS")] = None,
 ) -> None:
     """Run a scenario or campaign; repeat the command to resume.
 
@@ -61,16 +57,14 @@ def run(  # typer calls it by name
         out: The folder for run folders.
         trust: Run files that others own or may write: a topology's file with your rights, in engine host commands as
             root.
-        cluster: Run cells on the workers of the Dask scheduler at this address; local: on this machine.
+        cluster: Run cells on the workers of the Dask scheduler at this address, such as tls://head:8786.
     """
     console = table_console(stderr=True)
-    executor = executor or ("dask" if cluster else "local")
     if ENGINES[engine].reach:
         check_consent(engine, scenario, trust, console)
     options = RunOptions(
         engine=engine,
         jobs=jobs,
-        executor=executor,
         cluster=cluster,
         use_cache=cache,
         snapshots=snapshots,
@@ -78,7 +72,7 @@ def run(  # typer calls it by name
         overrides=set_ or [],
         trust=trust,
     )
-    listeners = [ConsoleProgress(console, jobs, is_here=executor == "local")]
+    listeners = [ConsoleProgress(console, jobs, is_here=cluster is None)]
     if is_campaign(scenario):
         campaign = run_campaign(scenario, options, listeners)
         typer.echo(campaign.folder)

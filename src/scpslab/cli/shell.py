@@ -27,7 +27,7 @@ import typer
 
 from scpslab import scenario
 from scpslab.cli.options import Trust, choice, completed, engine_choice, texts
-from scpslab.cli.tables import Notes, plain_console
+from scpslab.cli.tables import plain_console, say_to
 from scpslab.core import units
 from scpslab.core.errors import INTERRUPTED_EXIT, LabError, ScenarioError, UsageError
 from scpslab.core.scratch import replace_text, scratch
@@ -113,10 +113,7 @@ def begun(
     said = _of_hosts(stacks, hosts)
     session = Session(keep or new_folder(), topology, _nested(given), said, is_asked_for=keep is not None)
     runner: Engine = ENGINES[engine]()
-    notes = Notes(plain_console(stderr=True))
-    runner.prepare(notes, [plan])
-    # From here on the terminal is the lab's.
-    notes.settle()
+    runner.prepare(say_to(plain_console(stderr=True)), [plan])
     return plan, session, runner
 
 

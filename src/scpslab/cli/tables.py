@@ -4,14 +4,13 @@ the output goes into a file or a pipe.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
@@ -30,13 +29,12 @@ class Format(StrEnum):
 
     CSV = "csv"
     JSON = "json"
-    MARKDOWN = "markdown"
     TABLE = "table"
 
 
 FormatOption = Annotated[
     Format,
-    typer.Option("--format", help="Output format: a table to read, or in Markdown; csv or json for other programs."),
+    typer.Option("--format", help="Output format: a table to read; csv or json for other programs."),
 ]
 
 
@@ -45,8 +43,6 @@ def print_report(report: Report, format_: Format) -> None:
     match format_:
         case Format.TABLE:
             print_table(report, table_console())
-        case Format.MARKDOWN:
-            typer.echo(for_readers(as_markdown(report)), nl=False)
         case Format.CSV:
             typer.echo(report.csv, nl=False)
         case Format.JSON:
@@ -78,29 +74,6 @@ def as_table(report: Report) -> Table:
     return shown
 
 
-def as_markdown(report: Report) -> str:
-    """The table of a report in Markdown, below its title and above its notes; rows that stand out in a terminal are
-    bold.
-    """
-    lines = [f"**{_cell(report.title)}**", ""] if report.title else []
-    lines += [_row([_cell(column.name) for column in report.columns])]
-    lines += [_row(["---:" if column.is_number else "---" for column in report.columns])]
-    for row in report.rows:
-        cells = map(_cell, row.texts)
-        lines.append(_row([f"**{cell}**" if cell and row.is_bold else cell for cell in cells]))
-    lines += ["", *(f"- {_cell(note)}" for note in report.notes)]
-    return "\n".join(lines) + "\n"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
-
-
-def _cell(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return re.sub(r"([\\|*`<])", r"\\\1", text).strip()
-
-
 class _PlainConsole(Console):
     """A console that shows control characters instead of sending them: Rich removes only a few of them from text, and
     not the escape.
@@ -124,24 +97,6 @@ def plain_console(*, stderr: bool = False, width: int | None = None) -> Console:
     return _PlainConsole(stderr=stderr, width=width, markup=False, emoji=False)
 
 
-class Notes:
-    """Prints notes. One about work that is under way stands beside a spinner until something else happens."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-        self._status: Status | None = None
-
-    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
-        """Shows a note."""
-        self.settle()
-        if not is_under_way:
-            self.console.print(text, highlight=False, soft_wrap=True)
-        elif self.console.is_terminal:
-            self._status = self.console.status(f"{text} …")
-            self._status.start()
-
-    def settle(self) -> None:
-        """Takes the spinner away."""
-        if self._status:
-            self._status.stop()
-            self._status = None
+def say_to(console: Console) -> Callable[[str], None]:
+    """What prints notes as lines."""
+    return partial(console.print, highlight=False, soft_wrap=True)

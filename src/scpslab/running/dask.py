@@ -58,27 +58,24 @@ class DaskExecutor(Executor):
 
     patience = Patience()
 
-    def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
+    def __init__(self, jobs: int | None, cluster: str) -> None:
         super().__init__(jobs)
-        if cluster is None:
-            raise UsageError("--executor dask: found no cluster; expected --cluster with an address, or local. Add it.")
         if importlib.util.find_spec("distributed") is None:
             found = "found no Python package distributed"
             advice = f"Run: {add_extra('dask')}."
-            raise CapabilityError(f'--executor dask: {found}; expected it with the extra "dask" of scpslab. {advice}')
+            raise CapabilityError(f'--cluster: {found}; expected it with the extra "dask" of scpslab. {advice}')
         self.named = clusters.check(cluster)
 
     def check(self, engine: Engine) -> None:
         """Results of others count only where they are the same."""
         if not engine.deterministic:
             expected = "expected virtual, whose results are the same on every machine. Use that."
-            raise UsageError(f"--executor dask: found engine {engine.name}; {expected}")
+            raise UsageError(f"--cluster: found engine {engine.name}; {expected}")
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""
         if cells:
-            with clusters.opened(self.named) as contact:
-                _Run(self, contact, engine, cells, reports).run()
+            _Run(self, clusters.security(), engine, cells, reports).run()
 
 
 class _Run:
@@ -87,12 +84,12 @@ class _Run:
     def __init__(
         self,
         executor: DaskExecutor,
-        contact: tuple[str, Any],
+        security: Any,
         engine: Engine,
         cells: Mapping[str, CellRun],
         reports: Reports,
     ) -> None:
-        self.named, self.patience, self.contact = executor.named, executor.patience, contact
+        self.named, self.patience, self.security = executor.named, executor.patience, security
         self.engine, self.cells, self.reports = engine, cells, reports
         self.id = ""
         self.left = {cell_id: run.plan for cell_id, run in cells.items()}
@@ -145,16 +142,14 @@ class _Run:
         for logger in DASK_LOGGERS:
             logging.getLogger(logger).setLevel(logging.CRITICAL)
         clusters.refuse()
-        address, security = self.contact
         began = time.monotonic()
         while True:
             # A client that could not connect closes itself when it is collected. If that were while the next one
             # starts, both would wait for ever.
             gc.collect()
             try:
-                return Client(
-                    address, security=security, timeout=self.patience.answer_s, set_as_default=False, name="scpslab"
-                )
+                wait_s = self.patience.answer_s
+                return Client(self.named, security=self.security, timeout=wait_s, set_as_default=False, name="scpslab")
             except (OSError, RefusedError) as error:
                 if time.monotonic() - began > self.patience.workers_s:
                     found = f"found no scheduler for {self.patience.workers_s:g} s"

@@ -24,10 +24,9 @@ from scpslab.scenario.planning import Expected
 
 @dataclass(frozen=True)
 class Note:
-    """A line for people, for example about something that is built. `is_under_way`: it is about work that has begun."""
+    """A line for people, for example about something that is built."""
 
     text: str
-    is_under_way: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Protocol
 
-from scpslab.core.errors import UsageError
 from scpslab.engine import CellRun, CellSample, Engine
 from scpslab.engine.base import Interrupted
 from scpslab.lab.records import Status
@@ -50,23 +49,18 @@ class Reports(Protocol):
         `took_s`: how long it took on the wall clock, if the executor knows it.
         """
 
-    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+    def note(self, text: str) -> None:
         """Something that a person should know."""
 
 
 class Executor(ABC):
     """Carries out cells.
 
-    `jobs`: the number of cells at a time (None: the executor decides); `cluster`: who has workers, where others run
-    cells.
-
-    Raises:
-        UsageError: the executor does not take what was asked for.
-        CapabilityError: this machine lacks what the executor needs.
+    `jobs`: the number of cells at a time (None: the executor decides).
     """
 
-    def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
-        self.jobs, self.cluster = jobs, cluster
+    def __init__(self, jobs: int | None) -> None:
+        self.jobs = jobs
 
     def check(self, engine: Engine) -> None:  # noqa: B027  # most take every engine
         """Refuses an engine that it cannot use, before that is prepared.
@@ -121,13 +115,6 @@ class LocalExecutor(Executor):
 
     A cell starts only when the result before it is kept, so that no result is ever lost.
     """
-
-    def __init__(self, jobs: int | None, cluster: str | None = None) -> None:
-        super().__init__(jobs)
-        if cluster:
-            raise UsageError(
-                "--cluster: found an executor that runs cells on this machine; expected --executor dask. Add it."
-            )
 
     def run(self, engine: Engine, cells: Mapping[str, CellRun], reports: Reports) -> None:
         """See `Executor.run`."""

@@ -29,7 +29,6 @@ from scpslab.scenario.stored import Stored, content
 from scpslab.scenario.topologies import OnDisk
 from scpslab.setup.packs import keep_programs
 
-EXECUTORS: dict[str, type[Executor]] = {"local": LocalExecutor, "dask": DaskExecutor}
 # Larger vectors stay where they are, and their runs cannot be verified: whoever reads an archive has all of it in
 # memory.
 LARGEST_VECTOR = 1 << 22
@@ -41,8 +40,7 @@ class RunOptions:
 
     engine: str = DEFAULT
     jobs: int | None = None
-    executor: str = "local"
-    # Who has workers, for executors that run cells elsewhere.
+    # The scheduler whose workers run the cells; None: this machine does.
     cluster: str | None = None
     use_cache: bool = True
     snapshots: bool = True
@@ -61,10 +59,10 @@ class RunOptions:
         """What carries out the cells.
 
         Raises:
-            UsageError: the executor does not take what was asked for.
+            UsageError: the cluster is no address, or open to everybody.
             CapabilityError: this machine lacks what the executor needs.
         """
-        return EXECUTORS[self.executor](self.jobs, self.cluster)
+        return LocalExecutor(self.jobs) if self.cluster is None else DaskExecutor(self.jobs, self.cluster)
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def _carry_out(runs: Sequence[RunPlan], options: RunOptions, tell: Listener) -> 
         executor = options.made_executor()
         executor.check(engine)
         check_packs(engine, every)
-        engine.prepare(lambda text, /, *, is_under_way=False: tell(Note(text, is_under_way)), every)
+        engine.prepare(lambda text: tell(Note(text)), every)
         works: dict[Path, _Work] = {}
         try:
             # Settings may make two scenarios of a campaign the same run.
@@ -246,9 +246,9 @@ class _Cells:
                 self._finish(one)
         self._tell_finished(wait=False)
 
-    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+    def note(self, text: str) -> None:
         """The executor has something to say."""
-        self._works[0].note(text, is_under_way=is_under_way)
+        self._works[0].note(text)
 
     def _finish(self, work: _Work) -> None:
         """Derives what a run says of its cells, beside cells of other runs."""
@@ -380,9 +380,9 @@ class _Work:
             self._told.add(cell_id)
             self.tell(CellDone(cell_id, status, cached=False, scenario=self.run.scenario))
 
-    def note(self, text: str, /, *, is_under_way: bool = False) -> None:
+    def note(self, text: str) -> None:
         """The executor or the engine has something to say."""
-        self.tell(Note(text, is_under_way))
+        self.tell(Note(text))
 
     def _facts(self) -> dict[str, object]:
         """What the manifest says besides the cells."""

@@ -337,10 +337,6 @@ class RunFolder:
         said = f"{self.cells}: found no folder of {some_of(lost)}; expected every cell in {MANIFEST}. {AGAIN}"
         return said if lost else ""
 
-    def unfinished_cells(self) -> list[Path]:
-        """The folders of unfinished cells that an ended process has left."""
-        return sorted(self.cells.glob(f"*{UNFINISHED}"))
-
     def beside(self) -> Path:
         """The folder of the scenario that was run, with the user's own files in it; the run's own folder, which has
         copies, where that scenario has gone, or the run is not known to be this user's.

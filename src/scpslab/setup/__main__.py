@@ -28,9 +28,9 @@ def attempt(work: Callable[[], None]) -> int:
     return 0
 
 
-def say(text: str, /, *, is_under_way: bool = False) -> None:
+def say(text: str) -> None:
     """Prints a line at once."""
-    print(f"{text} …" if is_under_way else text, flush=True)
+    print(text, flush=True)
 
 
 def build() -> None:

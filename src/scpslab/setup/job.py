@@ -6,11 +6,11 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from scpslab.core.errors import CapabilityError
 from scpslab.core.installation import PACKAGES
@@ -37,14 +37,11 @@ HINTS = {
 }
 
 
-class Say(Protocol):
-    """Hears a line about what is done. `is_under_way`: the work has begun, and another line says how it ended."""
-
-    def __call__(self, text: str, /, *, is_under_way: bool = False) -> None:
-        """Takes the line."""
+# Hears a line about what is done.
+Say = Callable[[str], None]
 
 
-def silent(text: str, /, *, is_under_way: bool = False) -> None:
+def silent(_: str) -> None:
     """Hears nothing."""
 
 
@@ -70,7 +67,7 @@ class Job:
     def step(self, title: str) -> Iterator[None]:
         """Measures the time of a step; says that it begins, and how long it took."""
         started = time.monotonic()
-        self.say(f"{self.title}: {title}", is_under_way=True)
+        self.say(f"{self.title}: {title} …")
         try:
             yield
         except BaseException:

@@ -129,7 +129,7 @@ def main(words: list[str], root: Path = ROOT) -> int:
     return 0
 
 
-def _say(text: str, /, *, is_under_way: bool = False) -> None:
+def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 

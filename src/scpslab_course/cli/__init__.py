@@ -4,7 +4,6 @@ Options:
     instructors: The instructors' archive, or the folder in it. Assignments with a folder instructor/ need none.
     assignment: An assignment of the project, or the folder of another one.
     course: The course's folder.
-    term: The term for which the variants were issued. Default: course.yaml's.
 """
 
 import datetime as dt
@@ -21,7 +20,6 @@ Instructors = Annotated[
 ]
 AnAssignment = Annotated[str, typer.Argument(metavar="NAME", help=SAID["assignment"])]
 CourseFolder = Annotated[Path, typer.Option(metavar="FOLDER", help=SAID["course"])]
-IssuedTerm = Annotated[str | None, typer.Option(help=SAID["term"])]
 
 
 def now() -> str:

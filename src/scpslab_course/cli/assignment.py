@@ -101,12 +101,11 @@ def predict(
     Until a run that it is about begins, a prediction may be corrected: the last one counts. One that comes after the
     run is recorded as late.
 
-    Examples: scpslab assignment predict · scpslab assignment predict transfer_s "12 s" · scpslab assignment predict
-    transfer_s "10..20 s"
+    Examples: scpslab assignment predict · scpslab assignment predict transfer_s "10..20 s"
 
     Options:
         key: The name of the prediction.
-        value: Your prediction, also with a unit: "12 s". An interval: "10..20 s".
+        value: Your prediction: a word, or an interval, also with a unit: "10..20 s".
     """
     workspace = _open(in_)
     asked = workspace.assignment.file.predictions

@@ -16,19 +16,19 @@ from scpslab.core.scratch import replace_text, scratch
 from scpslab.documents.quantities import AxisValue
 from scpslab.running import RunOptions
 from scpslab_course import autograder
-from scpslab_course.cli import AnAssignment, CourseFolder, Instructors, IssuedTerm
+from scpslab_course.cli import AnAssignment, CourseFolder, Instructors
 from scpslab_course.course import folder as folders
 from scpslab_course.course import handout
 from scpslab_course.course.answers import agree, expected, read_practice, write_practice, wrong_in
 from scpslab_course.course.assignment import PRACTICE, SOLUTION, Assignment, find, load_assignment, load_marking, opened
-from scpslab_course.course.folder import checked_term, load_course, read_roster
+from scpslab_course.course.folder import load_course, read_roster
 from scpslab_course.course.formulas import Rows
 from scpslab_course.course.runs import Outcome, Planned, carry_out, planned, planned_hidden, rows_of, run_variant
 from scpslab_course.course.variant import PRACTICE as PRACTICE_SECRET
 from scpslab_course.course.variant import SECRETS_FILE, fingerprint
 from scpslab_course.course.workspace import write_new
 
-DEFAULT_TERM = "term-1"
+FIRST_TERM = "term-1"
 # Ubuntu 22.04, which Gradescope takes unless told otherwise, and Debian 12 have packages of it.
 PYTHON = ["3.11"]
 
@@ -44,7 +44,6 @@ def course() -> None:
 def new(
     name: Annotated[Path, typer.Argument(metavar="NAME", callback=printable)],
     title: str | None = None,
-    term: str = DEFAULT_TERM,
     assignment: list[str] | None = None,
 ) -> None:
     """Make a course: a folder with course.yaml and a new secret.
@@ -57,13 +56,12 @@ def new(
     Options:
         name: The folder to make.
         title: The name that students see. Default: NAME.
-        term: The term for which variants are issued first.
         assignment: An assignment of the course; repeat the option. Also later, in course.yaml.
     """
     asked = list(dict.fromkeys(assignment or ()))
     for one in asked:
         find(one)
-    made = folders.make_course(name, title or name.name, term, asked)
+    made = folders.make_course(name, title or name.name, FIRST_TERM, asked)
     key = fingerprint(made.file.public_key)
     typer.echo(f"key {key}: announce it, so that students can check their variants (--key)", err=True)
     typer.echo(harmless(f"{name / SECRETS_FILE} is the course's secret: make a copy, and give it to nobody"), err=True)
@@ -73,7 +71,6 @@ def new(
 def issue(
     roster: Annotated[Path, typer.Option(metavar="FILE")],
     course: CourseFolder = Path(),
-    term: str | None = None,
     assignment: list[str] | None = None,
     replace: Annotated[bool, typer.Option("--replace")] = False,
     instructors: Instructors = None,
@@ -90,15 +87,11 @@ def issue(
 
     Options:
         roster: CSV with the column student (an id), and if you like name, email, group.
-        term: Another term than course.yaml's, for a trial: `grade` needs it, too.
         assignment: Only this assignment; repeat the option. Default: all of course.yaml.
         replace: Replace variants that are there with other content.
     """
     found = load_course(course)
     secret = found.secret()
-    if (wanted := checked_term(term or found.file.term)) != found.file.term:
-        expected = f"expected that of {course / folders.FILE}, {found.file.term}, by which `grade` works"
-        warn(f"--term: found {wanted}; {expected}. For a new term change `term:` there.")
     students = read_roster(roster)
     names = list(dict.fromkeys(assignment or found.file.assignments))
     if not names:
@@ -106,8 +99,10 @@ def issue(
         raise ScenarioError(f"{course}: {said}. Add it, or name it with --assignment.")
     with opened(instructors) as place:
         loaded = [(one, load_marking(one, place)) for one in map(found.assignment, names)]
-        issued = folders.plan_issue(found, secret, wanted, folders.parties(students), loaded, _Reference(jobs).rows)
-    ledger = folders.write_issue(found, wanted, issued, replace=replace)
+        issued = folders.plan_issue(
+            found, secret, found.file.term, folders.parties(students), loaded, _Reference(jobs).rows
+        )
+    ledger = folders.write_issue(found, found.file.term, issued, replace=replace)
     for line in folders.alike(issued):
         warn(line)
     count, key = len({one.variant.digest for one in issued}), fingerprint(found.file.public_key)
@@ -212,7 +207,6 @@ def gradescope(
     wheel: Annotated[Path, typer.Option(metavar="FILE")],
     roster: Annotated[Path, typer.Option(metavar="FILE")],
     course: CourseFolder = Path(),
-    term: IssuedTerm = None,
     instructors: Instructors = None,
     python: Annotated[list[str] | None, typer.Option(metavar="VERSION")] = None,
 ) -> None:
@@ -233,7 +227,6 @@ def gradescope(
         python: A Python of the container; repeat the option. Default: 3.11.
     """
     loaded = load_course(course)
-    wanted = checked_term(term or loaded.file.term)
     if name not in loaded.file.assignments:
         known = ", ".join(loaded.file.assignments) or "those that you add"
         raise UsageError(f'{course}: found no assignment "{name}" in course.yaml; expected one of {known}.')
@@ -249,9 +242,9 @@ def gradescope(
     with scratch() as folder, opened(instructors) as place:
         loaded = load_course(course, place)
         # Wheels take minutes: what grading cannot read of the assignment is told before.
-        tuple(autograder.files_of(loaded, wanted, assignment))
+        tuple(autograder.files_of(loaded, loaded.file.term, assignment))
         wheels = autograder.collect(wheel, pythons, folder)
-        size = autograder.write_archive(out, loaded, wanted, assignment, students, wheels)
+        size = autograder.write_archive(out, loaded, loaded.file.term, assignment, students, wheels)
     typer.echo(f"{size / 1e6:.1f} MB, {len(students)} students, Python {', '.join(pythons)}", err=True)
     typer.echo(harmless(str(out)))
 

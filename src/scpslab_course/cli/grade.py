@@ -14,13 +14,13 @@ from scpslab.core.names import shown
 from scpslab.core.scratch import private_folder, replace_text, scratch
 from scpslab.running import RunOptions
 from scpslab.running.events import Event, Note
-from scpslab_course.cli import CourseFolder, Instructors, IssuedTerm
+from scpslab_course.cli import CourseFolder, Instructors
 from scpslab_course.course import folder as folders
 from scpslab_course.course.assignment import opened
 from scpslab_course.course.variant import SECRETS_FILE, Secret
 from scpslab_course.course.workspace import write_new
 from scpslab_course.grading import grader
-from scpslab_course.grading.formats import FORMATS, Facts, Format, line, several
+from scpslab_course.grading.formats import FORMATS, Facts, line, several
 from scpslab_course.grading.grade import Grade, Marks, Status, file_names
 from scpslab_course.grading.review import review_folder, write_feedback, write_leaderboard, write_review
 
@@ -37,7 +37,6 @@ def _written(metavar: str) -> Any:
 def grade(
     submission: Annotated[list[Path], typer.Argument(metavar="SUBMISSION...")],
     course: CourseFolder = Path(),
-    term: IssuedTerm = None,
     format_: Annotated[str, choice("--format", FORMATS, HELP)] = "table",
     out: Annotated[Path | None, _written("PATH")] = None,
     student: Annotated[str | None, typer.Option(metavar="ID")] = None,
@@ -60,7 +59,7 @@ def grade(
     compared. What is right comes from the grader's own runs by the instructor's scenarios, never from the submission.
     Texts are left to a person, who writes points into the file of --marks; the same command then gives final grades.
     Nothing of a submission is unpacked or run; each is read and marked in a process with limits of memory and time.
-    A folder of --out has every grade as soon as it is there. Exit code 0: every submission has a grade. Exit code 1:
+    Exit code 0: every submission has a grade. Exit code 1:
     some are held for a person, or cannot be graded, or lines of --marks are wrong; the output says why.
 
     Examples: scpslab grade a.submission.tar.gz --course satnet · scpslab grade a.submission.tar.gz b.submission.tar.gz
@@ -73,7 +72,7 @@ def grade(
         roster: The roster, for names and addresses in formats that have them.
         sample: Cells to choose and run again. Default: marking.yaml's regrade.
         no_cache: Run every cell again, even if this machine has run it before.
-        out: The file to write; with several submissions, a folder for formats of one each.
+        out: The file to write.
         review: Write a page for each submission and one for the class, for the person who marks.
         feedback: Write a page for each student with a grade: in Moodle's own folders with --from moodle.
         texts: Make a folder with the texts and programs of each submission, for JPlag, Dolos or MOSS.
@@ -87,37 +86,28 @@ def grade(
     by, times = _submitters(submission, student, submitters, (from_, list(known.values())))
     given = Marks(marks) if marks is not None else None
     kind = FORMATS[format_]
-    is_folder = kind.of_one and len(submission) > 1
-    if is_folder and (out is None or out.is_file()):
-        expected = "expected one, or --out FOLDER for a file each."
-        raise UsageError(f"--format {format_}: found {len(submission)} submissions; {expected}")
+    if kind.of_one and len(submission) > 1:
+        raise UsageError(
+            f"--format {format_}: found {len(submission)} submissions; expected one. Grade each by itself."
+        )
     _check_folders(review, texts)
-    target = None if out is None else _Target(out, is_folder=is_folder)
-    facts = Facts(loaded.file.title, term or loaded.file.term, known, loaded.issued(term or loaded.file.term))
-    so_far: list[Grade] = []
-
-    def told(one: Grade) -> None:
-        _tell(one)
-        so_far.append(given.applied(one) if given is not None else one)
-        # What a class has in one file stays until the new one is whole.
-        if target is not None and is_folder:
-            target.write(so_far, kind, facts)
-
+    if out is not None:
+        check_out(out)
+    facts = Facts(loaded.file.title, loaded.file.term, known, loaded.issued(loaded.file.term))
     secret = _secret(loaded, leaderboard)
     with scratch() as folder, opened(instructors) as parts:
         options = RunOptions(jobs=jobs, use_cache=not no_cache, out=folder)
         settings = grader.Settings(
             folders.load_course(course, parts), facts.term, secret, options, by, sample, times, review
         )
-        grades = grader.grade(submission, settings, [_note], told)
+        grades = grader.grade(submission, settings, [_note], _tell)
     if given is not None:
         grades = [given.applied(one) for one in grades]
-    if target is None:
+    if out is None:
         typer.echo(harmless(kind.write(grades, facts)), nl=False)
     else:
-        # What a look at the class has shown is in them now.
-        target.write(grades, kind, facts, is_whole=True)
-        typer.echo(harmless(str(target.path)))
+        replace_text(out, kind.write(grades, facts), private=True)
+        typer.echo(harmless(str(out)))
     _say_waiting(grades, given)
     # Last: a page that cannot be written costs no grade.
     rows = given.rows() if given is not None else ()
@@ -229,35 +219,3 @@ def _tell(one: Grade) -> None:
     typer.echo(line(f"{one.path}: {one.status}, {one.seconds:.0f} s"), err=True)
     for said in one.said:
         typer.echo(f"  {line(said)}", err=True)
-
-
-class _Target:
-    """What grades are written to: a file, or a folder with a file for each."""
-
-    def __init__(self, path: Path, *, is_folder: bool) -> None:
-        self.path, self._is_folder = path, is_folder
-        if is_folder:
-            private_folder(path)
-        else:
-            check_out(path)
-
-    def write(self, grades: list[Grade], kind: Format, facts: Facts, *, is_whole: bool = False) -> None:
-        """Writes the grades that there are; into a folder the last one, or all of them where they are the whole class.
-
-        Files of an earlier grading are removed then: their numbers, and the grades in them, may be others.
-        """
-        if not self._is_folder:
-            replace_text(self.path, kind.write(grades, facts), private=True)
-            return
-        written = set()
-        for name, one in list(zip(file_names(grades), grades, strict=True))[0 if is_whole else -1 :]:
-            path = self.path / f"{name}{kind.suffix}"
-            replace_text(path, kind.write([one], facts), private=True)
-            written.add(path)
-        if is_whole:
-            # Four digits are a year, unless a thousand grades were there.
-            are_thousand = any(self.path.glob(f"999-*{kind.suffix}"))
-            numbers = ["[0-9]" * digits for digits in ((3, 4) if are_thousand else (3,))]
-            for left in [path for number in numbers for path in self.path.glob(f"{number}-*{kind.suffix}")]:
-                if left not in written and left.is_file():
-                    left.unlink()

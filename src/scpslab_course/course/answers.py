@@ -112,20 +112,16 @@ def interval(given: object, unit: str) -> tuple[float, float]:
 
 
 def read_predicted(asked: Prediction, given: str) -> str:
-    """A prediction as it was understood, in the unit of the question. In a unit of quantities nothing is expected to be
-    0 or less, neither as a number nor as an end of an interval.
+    """A prediction as it was understood, in the unit of the question.
 
     Raises:
         GivenError: it is none, or it is outside of the bounds.
     """
     read = read_given(asked, given)
-    if asked.kind == "choice" or isinstance(read, str):
+    if asked.kind == "choice" or not isinstance(read, tuple):
         return str(read)
-    if asked.kind == "number" and isinstance(read, float) and read <= 0 and _table_of(asked.unit):
-        raise GivenError(f"found {_said(given)}; expected a number above 0 in {asked.unit}")
-    ends = read if isinstance(read, tuple) else (read,)
-    understood = " to ".join(f"{end:.6g}" for end in ends) + f" {asked.unit}".rstrip()
-    if outside := _outside(asked.within, ends, asked.unit):
+    understood = " to ".join(f"{end:.6g}" for end in read) + f" {asked.unit}".rstrip()
+    if outside := _outside(asked.within, read, asked.unit):
         raise GivenError(f"found {understood}; {outside}")
     return understood
 
@@ -577,8 +573,6 @@ def score_prediction(asked: Prediction, scoring: model.Scoring, truth: float | s
     was = f"it was {truth if isinstance(truth, str) else f'{truth:.4g}'} {getattr(asked, 'unit', None) or ''}".rstrip()
     if isinstance(scoring, model.Interval) and isinstance(read, tuple) and not isinstance(truth, str):
         return Score(interval_share(*read, truth, scoring.factor), was)
-    if isinstance(scoring, model.LogRatio | model.Distance) and isinstance(read, float) and not isinstance(truth, str):
-        return Score(_by_distance(scoring, read, truth), was)
     return Score(float(read == truth), was)
 
 
@@ -619,21 +613,6 @@ def score_lines(right: RightLines, content: bytes) -> Score:
     first = f"; look at {right.key} {shown(others[0][0])}" if others and others[0][0] else ""
     wrong = (f"{right.key} {name}: {right.values.get(name, '-')}, not {shown(value)}" for name, value in others[:200])
     return Score(hits / most if most else 1.0, f"{hits} of {most} lines are right{first}", wrong=tuple(wrong))
-
-
-def _by_distance(scoring: model.LogRatio | model.Distance, found: float, truth: float) -> float:
-    if isinstance(scoring, model.Distance):
-        return _fall(abs(found - truth), scoring.full, scoring.zero)
-    if found <= 0 or truth <= 0:
-        return float(found == truth)
-    ratio = found / truth
-    # A ratio that no number holds is far from 1.
-    return _fall(abs(math.log(ratio)), math.log(scoring.full), math.log(scoring.zero)) if ratio else 0.0
-
-
-def _fall(value: float, full: float, zero: float) -> float:
-    """1 up to `full`, 0 from `zero` on, evenly between them."""
-    return min(1.0, max(0.0, (zero - value) / (zero - full))) if value > full * (1 + ROUNDING) else 1.0
 
 
 def _by_mistake(mistakes: Iterable[Mistake], matches: Callable[[Mistake], bool]) -> Score:

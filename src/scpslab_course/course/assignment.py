@@ -157,7 +157,8 @@ def differences(file: AssignmentFile, marking: MarkingFile, folder: Path) -> Ite
             yield from _unlike(("answers", name), answer, marking.answers[name])
     for name, prediction in file.predictions.items():
         if name in marking.predictions:
-            yield from _unlike_scoring(("predictions", name), prediction.kind, marking.predictions[name])
+            at, kind = ("predictions", name, "kind"), prediction.kind
+            yield from _unless_known(at, marking.predictions[name].kind, (kind,), f" for a prediction of kind {kind}")
     files = {deliverable.file: deliverable.points for deliverable in file.deliverables}
     for name in (*marking.deliverables, *marking.lines):
         yield from _unless_known(("deliverables", name), name, files, f", which {FILE} does not ask for")
@@ -180,14 +181,6 @@ def _names_that_differ(section: str, asked: Mapping[str, object], marked: Mappin
     for name in asked:
         if name not in marked:
             yield Problem((section,), f'nothing for "{name}"', "how it is marked", "Add it.")
-
-
-def _unlike_scoring(at: KeyPath, kind: str, scoring: model.Scoring) -> Iterator[Problem]:
-    fits = {"number": ("log-ratio", "distance"), "interval": ("interval",), "choice": ("choice",)}[kind]
-    yield from _unless_known((*at, "kind"), scoring.kind, fits, f" for a prediction of kind {kind}")
-    if isinstance(scoring, model.LogRatio | model.Distance) and scoring.zero <= scoring.full:
-        found = f"{scoring.zero:g}, not above full ({scoring.full:g})"
-        yield Problem((*at, "zero"), found, "more", "Correct the values.")
 
 
 def _unlike(at: KeyPath, answer: model.Answer, marked: model.Marked) -> Iterator[Problem]:

@@ -9,7 +9,6 @@ import csv
 import dataclasses
 import datetime as dt
 import io
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -345,7 +344,7 @@ def make_course(folder: Path, title: str, term: str, assignments: Sequence[str])
     data = {"kind": "course", "version": 1, "title": title, "public_key": PRACTICE.key, "term": term}
     data |= {"assignments": list(assignments)}
     # Before anything is written, with a key in the place of the one to be made.
-    validated(data, Places(folder / FILE, {}, {("title",): "--title", ("term",): "--term"}), CourseFile)
+    validated(data, Places(folder / FILE, {}, {("title",): "--title"}), CourseFile)
     private_folder(folder)
     made = variants.make_secret(folder / SECRETS_FILE)
     head = "# A course. Students need nothing of this folder but their own files under issued/.\n"
@@ -481,7 +480,9 @@ def write_issue(course: Course, term: str, issued: Sequence[Issued], *, replace:
     changed = [one for one in issued if one.path.exists() and content_of(one.path) != variants.write(one.variant)]
     if changed and not replace:
         said = f"found another variant than the one of today's roster and assignment, as in {len(changed)} files"
-        advice = "Students may have begun with theirs: issue another --term, or replace the files with --replace."
+        advice = (
+            "Students may have begun with theirs: change `term:` in course.yaml, or replace the files with --replace."
+        )
         if all(map(_is_drawn_alike, changed)):
             advice = "Only its members or the course's title differ: begun work stays valid. Add --replace."
         raise UsageError(f"{changed[0].path}: {said}; expected the same. {advice}")
@@ -523,14 +524,3 @@ def _ledger(issued: Sequence[Issued], secret: Secret, term: str, path: Path) -> 
         row += [f"{variant.attempt}", parameters, f"{one.path.parent.name}/{one.path.name}", variant.digest]
         rows[one.path] = [*row, one.path.resolve(), secret.pseudonym(term, variant.student)]
     return csv_text([head.split(), *rows.values()])
-
-
-def checked_term(term: str) -> str:
-    """A term that is a folder's name.
-
-    Raises:
-        ScenarioError: it is none.
-    """
-    if not re.fullmatch(TERM.pattern, term):
-        raise ScenarioError(f'--term: found "{term[:60]}"; expected {TERM.means}. Correct the option.')
-    return term

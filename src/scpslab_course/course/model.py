@@ -42,7 +42,6 @@ SAYS = "What it is, for the student's list of parameters."
 WORDS = "The words, each with its meaning."
 COMMENT = "What the student reads."
 SETS_EXAMPLE = ["links.hop.forward.rate", "transfer:seed"]
-PREDICTED_WITHIN = "Bounds that every sensible prediction keeps; `predict` refuses another one."
 UNIT = "The unit of the answer. A student may give the number alone, or with any unit of the same kind."
 Words = Annotated[dict[Name, str], Field(min_length=2)]
 Before = Annotated[
@@ -215,22 +214,6 @@ def _upward(bounds: tuple[float, float]) -> tuple[float, float]:
 Bounds = Annotated[tuple[float, float], PAIR, AfterValidator(_upward)]
 
 
-class NumberPrediction(Part):
-    """A number that the student expects.
-
-    Attributes:
-        question: What is to be predicted.
-        points: Points for a good prediction that was made in time.
-    """
-
-    kind: Literal["number"]
-    question: Text = key(example="How long will the transfer take?")
-    unit: str = key("", says=UNIT, example="s")
-    within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[1, 3600])
-    points: Points = key(1, example=1)
-    before: Before = ()
-
-
 class IntervalPrediction(Part):
     """An interval, LOW..HIGH, in which the student is 90 % sure to find the number.
 
@@ -242,7 +225,11 @@ class IntervalPrediction(Part):
     kind: Literal["interval"]
     question: Text = key(example="Between which bounds will the goodput be?")
     unit: str = key("", says=UNIT, example="kbit/s")
-    within: Bounds | None = key(None, says=PREDICTED_WITHIN, example=[50, 100000])
+    within: Bounds | None = key(
+        None,
+        says="Bounds that every sensible prediction keeps; `predict` refuses another one.",
+        example=[50, 100000],
+    )
     points: Points = key(1, example=1)
     before: Before = ()
 
@@ -262,7 +249,7 @@ class ChoicePrediction(Part):
     before: Before = ()
 
 
-Prediction = Annotated[NumberPrediction | IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
+Prediction = Annotated[IntervalPrediction | ChoicePrediction, Field(discriminator="kind")]
 
 
 class NumberAnswer(Part):
@@ -470,37 +457,6 @@ class Difficulty(Part):
     bands: Annotated[tuple[DifficultyBand, ...], Field(min_length=1)]
 
 
-class LogRatio(Part):
-    """By the ratio of prediction and truth, whichever is larger above: all points up to `full`, none from `zero` on, by
-    its logarithm between them.
-
-    Attributes:
-        full: The ratio up to which a prediction has all points.
-        zero: The ratio from which on it has none.
-    """
-
-    kind: Literal["log-ratio"]
-    truth: Text = key(says=TRUTH, example='mean("transfer", "transfer_s")')
-    full: Factor = key(1.1, example=1.25)
-    zero: Factor = key(3, example=4)
-
-
-class Distance(Part):
-    """By the distance of prediction and truth: all points up to `full`, none from `zero` on, evenly between them.
-
-    For values that may be 0.
-
-    Attributes:
-        full: The distance up to which a prediction has all points, in the unit of the question.
-        zero: The distance from which on it has none.
-    """
-
-    kind: Literal["distance"]
-    truth: Text = key(says=TRUTH, example='mean("transfer", "rtos")')
-    full: Tolerance = key(example=1)
-    zero: Tolerance = key(example=10)
-
-
 class Interval(Part):
     """The share of the points is 1 - w/20 - m, at least 0: w is the width of the interval, m how far the truth is
     outside, both as powers of `factor`.
@@ -528,7 +484,7 @@ class Word(Part):
     truth: Text = key(example='best("transfer", "goodput_bps", "stack")')
 
 
-Scoring = Annotated[LogRatio | Distance | Interval | Word, Field(discriminator="kind")]
+Scoring = Annotated[Interval | Word, Field(discriminator="kind")]
 
 
 class Near(Part):

@@ -43,7 +43,6 @@ class Format:
     """A form of grades. `of_one`: of a platform that grades one submission at a time; other forms take a class."""
 
     says: str
-    suffix: str
     write: Callable[[Sequence[Grade], Facts], str]
     of_one: bool = False
 
@@ -180,12 +179,12 @@ def canvas(grades: Sequence[Grade], facts: Facts) -> str:
 
 
 FORMATS = {
-    "table": Format("a line for each submission, and what was found", ".txt", table),
-    "csv": Format("a line for each student", ".csv", csv_),
-    "json": Format("all parts of each grade", ".json", json_),
-    "gradescope": Format("Gradescope's results.json", ".json", gradescope, of_one=True),
-    "moodle": Format("CSV for Moodle's gradebook, final grades alone", ".csv", moodle),
-    "canvas": Format("CSV for Canvas' gradebook, final grades alone", ".csv", canvas),
+    "table": Format("a line for each submission, and what was found", table),
+    "csv": Format("a line for each student", csv_),
+    "json": Format("all parts of each grade", json_),
+    "gradescope": Format("Gradescope's results.json", gradescope, of_one=True),
+    "moodle": Format("CSV for Moodle's gradebook, final grades alone", moodle),
+    "canvas": Format("CSV for Canvas' gradebook, final grades alone", canvas),
 }
 
 

@@ -22,8 +22,7 @@ from scpslab_course.course.model import Item
 from scpslab_course.course.workspace import Line
 
 COLUMNS = ("submission", "student", "assignment", "part", "of", "points", "comment")
-# The length of a submission's name in files of version 0.4.0, which had twelve digits; and that of a file.
-OLD_KEY, LARGEST_BYTES = len("sha256-") + 12, 16 << 20
+LARGEST_BYTES = 16 << 20
 # The part of a line that releases a held submission, and what stands there as points.
 HELD, ACCEPT = "held", "accept"
 
@@ -240,11 +239,8 @@ class Mark:
         return self.row[5].strip()
 
     def lacks(self, grade: Grade) -> str:
-        """What holds a grade and is not named in its line `held`: it was found since. Lines of older versions name
-        nothing, and are about everything.
-        """
-        known = self.row[4].split()
-        return ", ".join(sorted(grade.holding.difference(known))) if known else ""
+        """What holds a grade and is not named in its line `held`: it was found since."""
+        return ", ".join(sorted(grade.holding.difference(self.row[4].split())))
 
 
 class Marks:
@@ -329,12 +325,9 @@ def _key(grade: Grade, label: str = "") -> str:
 
 
 def _of(grade: Grade, lines: Mapping[tuple[str, str], Mark]) -> dict[str, Mark]:
-    """The lines of a submission by their parts; one with the whole digest counts before one of version 0.4.0."""
+    """The lines of a submission by their parts."""
     key, own = _key(grade), _key(grade, HELD)
-    old, found, mine = (
-        {mark.row[3]: mark for mark in lines.values() if mark.row[0] == one} for one in (key[:OLD_KEY], key, own)
-    )
-    found = old | found
+    found, mine = ({mark.row[3]: mark for mark in lines.values() if mark.row[0] == one} for one in (key, own))
     if own != key:
         found.pop(HELD, None)
     return found | mine

@@ -9,15 +9,12 @@ pseudonym: the order of files says nothing.
 """
 
 import base64
-import datetime as dt
 import hashlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 
 from scpslab.analysis.output import pages as page_templates
 from scpslab.core.errors import UsageError
@@ -50,16 +47,6 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Step:
-    """The time from one line of the logs to the next, by the clocks of the students' machines."""
-
-    name: str
-    students: int
-    minutes: float
-    longest: float
-
-
-@dataclass(frozen=True)
 class Overview:
     """The class.
 
@@ -70,7 +57,6 @@ class Overview:
     counts: dict[str, int]
     bins: tuple[int, ...]
     questions: tuple[Question, ...]
-    steps: tuple[Step, ...]
     inside: int
     intervals: int
     seconds: float
@@ -85,9 +71,8 @@ def overview(grades: Sequence[Grade]) -> Overview:
             bins[min(BINS - 1, int(BINS * grade.score / given))] += 1
     inside = [part.is_inside for grade in graded for part in grade.parts if part.is_inside is not None]
     counts = {str(status): sum(grade.status is status for grade in grades) for status in Status}
-    questions, steps = tuple(_questions(graded)), tuple(_steps(grades))
     seconds = sum(grade.seconds for grade in grades)
-    return Overview(counts, tuple(bins), questions, steps, sum(inside), len(inside), seconds)
+    return Overview(counts, tuple(bins), tuple(_questions(graded)), sum(inside), len(inside), seconds)
 
 
 def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
@@ -101,22 +86,6 @@ def _questions(grades: Sequence[Grade]) -> Iterator[Question]:
         right = sum(one >= 1 for one in shares)
         waiting = sum(part.earned is None for part in parts)
         yield Question(assignment, kind, name, parts[0].points, share, len(shares), right, waiting)
-
-
-def _steps(grades: Sequence[Grade]) -> Iterator[Step]:
-    found = defaultdict(list)
-    for grade in grades:
-        for before, line in pairwise(grade.lines):
-            # What is no date says nothing about time, nor does a clock that was set back.
-            with suppress(ValueError):
-                if (minutes := (_time(line.at) - _time(before.at)).total_seconds() / 60) >= 0:
-                    found[f"{grade.assignment}: {line.event} {line.name}"].append(minutes)
-    for name, times in sorted(found.items(), key=lambda item: -median(item[1])):
-        yield Step(name, len(times), median(times), max(times))
-
-
-def _time(text: str) -> dt.datetime:
-    return dt.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=dt.UTC)
 
 
 def review_folder(folder: Path) -> Path:

@@ -1,7 +1,6 @@
 """Text of scenarios, reasons and cells is printed and drawn as it stands, whatever it looks like. Names of what a
 command makes: characters that cannot be printed are refused before anything is made. Options and words that make no
-sense are answered in the words of all other errors. Notes: lines in a file, a spinner on a terminal while work goes
-on.
+sense are answered in the words of all other errors. Builds say when a step begins, and how long it took.
 """
 
 import io
@@ -9,7 +8,6 @@ import re
 import shlex
 
 import pytest
-from rich.console import Console
 from rich.table import Table
 
 from scpslab.analysis.figures.canvas import new_panels, save
@@ -17,7 +15,7 @@ from scpslab.analysis.figures.recipe import Words
 from scpslab.cli.app import complain
 from scpslab.cli.plan import validate
 from scpslab.cli.progress import ConsoleProgress
-from scpslab.cli.tables import Notes, plain_console, table_console
+from scpslab.cli.tables import plain_console, table_console
 from scpslab.core.errors import ScenarioError
 from scpslab.lab.records import Status
 from scpslab.running.events import CampaignStarted, CellDone, RunInterrupted, RunStarted
@@ -154,8 +152,7 @@ def test_what_cannot_be_is_refused_before_anything_starts(case, scpslab, in_this
 @pytest.mark.parametrize("is_broken", [False, True])
 def test_a_step_says_that_it_begins_and_how_long_it_took(tmp_path, is_broken):
     said = []
-    job = Job("kernel", tmp_path, tmp_path / "target", tmp_path / "log", [].append)
-    job.say = lambda text, is_under_way=False: said.append(f"{text} …" if is_under_way else text)
+    job = Job("kernel", tmp_path, tmp_path / "target", tmp_path / "log", said.append)
 
     def work():
         with job.step("compile"):
@@ -169,18 +166,3 @@ def test_a_step_says_that_it_begins_and_how_long_it_took(tmp_path, is_broken):
     else:
         work()
     assert said[1].startswith(f"kernel: compile: {'ended after ' if is_broken else ''}0.")
-
-
-@pytest.mark.parametrize("is_terminal", [False, True])
-def test_only_a_terminal_is_shown_what_is_under_way_by_a_spinner_that_goes_before_the_next_line(is_terminal):
-    file = io.StringIO()
-    notes = Notes(Console(file=file, force_terminal=is_terminal, width=80))
-    notes("kernel: compile", is_under_way=True)
-    notes("kernel: compile: 4.0 s")
-    shown = file.getvalue()
-    if is_terminal:
-        assert "kernel: compile …" in shown
-        # The cursor is shown again before the line stands.
-        assert shown.index("\x1b[?25h") < shown.index("kernel: compile: 4.0 s")
-    else:
-        assert shown == "kernel: compile: 4.0 s\n"

@@ -150,15 +150,15 @@ def test_results_behind_a_link_are_removed(scpslab, cache, tmp_path):
     assert list(Store(tmp_path / "large").entries()) == []
 
 
-def test_a_shared_folder_keeps_files_of_others(scpslab, tmp_path):
-    writing = tmp_path / "writing"
-    writing.mkdir()
+def test_a_shared_folder_keeps_files_of_others(scpslab, cache):
+    writing = cache / "results" / "writing"
+    writing.mkdir(parents=True)
     ours, theirs = writing / f"lab-a-1-{KEY * 2}", writing / "novel.txt"
     for path in (ours, theirs):
         path.write_text("x")
         os.utime(path, (time.time() - 10**6,) * 2)
 
-    assert scpslab("clean", "--results", "--store", tmp_path)[0] == 0
+    assert scpslab("clean", "--results")[0] == 0
     assert [path.name for path in writing.iterdir()] == ["novel.txt"]
 
 

@@ -29,7 +29,7 @@ from scpslab_course.course.assignment import (
     names,
     opened,
 )
-from scpslab_course.course.folder import checked_term, parties, read_roster, read_submitters
+from scpslab_course.course.folder import parties, read_roster, read_submitters
 from scpslab_course.course.runs import planned_hidden
 from tests import golden
 from tests.cases import refusal
@@ -263,10 +263,3 @@ def test_who_handed_in_is_known_by_a_mac_s_name_of_the_file(tmp_path):
     for written in ("Jos\u00e9.tar.gz", "Jose\u0301.tar.gz", str(archive)):
         path.write_text(f"file,student\n{written},jose\n", encoding="utf-8")
         assert read_submitters(path, [archive]) == {archive: ("jose", None)}
-
-
-@pytest.mark.parametrize("term", ["", "-x", "_x", "a b", "../x", "2026w\n", "ü", "a" * 41])
-def test_a_term_is_that_of_a_course_s_file(term):
-    with pytest.raises(ScenarioError, match="expected a letter or digit, then"):
-        checked_term(term)
-    assert checked_term("2026w_B-1") == "2026w_B-1"

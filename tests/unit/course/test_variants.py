@@ -246,21 +246,6 @@ def test_a_group_with_other_members_is_told_that_begun_work_stays_valid(course, 
     assert "begun work" not in refusal(write_issue, course, "2026w", other, error=UsageError)
 
 
-def test_issuing_another_term_than_the_course_s_warns_and_names_its_file(course, folder, scpslab, tmp_path):
-    folder.rename(course.folder / "assignments" / "small")
-    (tmp_path / "r.csv").write_text("student\nanna\n")
-    asked = ("course", "issue", "--course", course.folder, "--roster", tmp_path / "r.csv")
-    code, out, err = scpslab(*asked, "--term", "2027s")
-    assert (code, out.strip()) == (0, str(course.folder / "issued" / "2027s" / "issued.csv"))
-    said = " ".join(err.split())
-    assert f"--term: found 2027s; expected that of {course.folder / 'course.yaml'}, 2026w" in said
-    assert "For a new term change `term:` there." in said
-
-    for term in ([], ["--term", "2026w"]):
-        code, _, err = scpslab(*asked, *term)
-        assert (code, "warning" in err) == (0, False)
-
-
 def test_issuing_a_part_of_a_class_keeps_the_lines_of_the_others(course, issued):
     ledger = write_issue(course, "2026w", issued)
     before = ledger.read_bytes()

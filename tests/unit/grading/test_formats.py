@@ -11,7 +11,7 @@ import pytest
 
 from scpslab.core.errors import UsageError
 from scpslab.core.project import ROOT
-from scpslab_course.cli.grade import _say_waiting, _Target, _texts
+from scpslab_course.cli.grade import _say_waiting, _texts
 from scpslab_course.course.folder import Student
 from scpslab_course.course.model import Item
 from scpslab_course.grading.formats import FORMATS, Facts, several
@@ -224,31 +224,6 @@ def test_an_interval_that_holds_the_number_has_not_failed():
     grade = replace(GRADED, parts=(held, replace(held, name="missed", earned=0.97, is_inside=False)))
     assert [test["status"] for test in json.loads(write("gradescope", grade))["tests"]] == ["passed", "failed"]
     assert [part["is_right"] for part in json.loads(write("json", grade))[0]["parts"]] == [True, False]
-
-
-def test_a_folder_has_no_grade_of_an_earlier_grading(tmp_path):
-    kind, folder = FORMATS["gradescope"], tmp_path / "grades"
-    bo = replace(GRADED, student="bo", members=("bo",))
-    _Target(folder, is_folder=True).write([GRADED, bo], kind, FACTS, is_whole=True)
-    others = ["notes.json", "02-bo.json", "002-bo.txt", "2026-bo.json"]
-    for name in others:
-        (folder / name).touch()
-
-    again = _Target(folder, is_folder=True)
-    again.write([bo], kind, FACTS)
-    # As long as a class is graded, nothing is removed.
-    assert {path.name for path in folder.iterdir()} == {"001-anna.json", "001-bo.json", "002-bo.json", *others}
-    again.write([bo], kind, FACTS, is_whole=True)
-    assert {path.name for path in folder.iterdir()} == {"001-bo.json", *others}
-
-
-def test_a_folder_has_no_grade_of_an_earlier_grading_of_more_than_a_thousand(tmp_path):
-    kind, folder = FORMATS["gradescope"], tmp_path / "grades"
-    target = _Target(folder, is_folder=True)
-    for name in ("999-bo.json", "1000-bo.json", "1001-di.json", "1000-bo.txt"):
-        (folder / name).touch()
-    target.write([GRADED], kind, FACTS, is_whole=True)
-    assert {path.name for path in folder.iterdir()} == {"001-anna.json", "1000-bo.txt"}
 
 
 def test_texts_are_written_for_programs_that_compare_them(scpslab, course, tmp_path):

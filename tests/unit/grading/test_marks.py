@@ -135,16 +135,6 @@ def test_who_finds_two_files_with_the_same_first_digits_is_marked_for_each(path)
     assert (marks.applied(marked).waiting, marks.applied(other).waiting) == (3, 7)
 
 
-def test_lines_of_version_0_4_0_count(path):
-    fill(path, {("anna", "answer why"): "4"}, ANNA)
-    path.write_text(path.read_text().replace(ANNA.sha256, ANNA.sha256[:12]))
-
-    marks = Marks(path)
-    assert marks.applied(ANNA).waiting == 3
-    assert marks.write([marks.applied(ANNA)]) == 1
-    assert [row["points"] for row in rows(path)] == ["4", ""]
-
-
 def held_line(path):
     return next((row["of"], row["points"]) for row in rows(path) if row["part"] == "held")
 
@@ -168,16 +158,6 @@ def test_who_was_accepted_is_held_again_for_what_is_found_later(path):
     # Remarks hold nobody, and were never accepted.
     remarked = replace(HELD, findings=(*HELD.findings, Concern(Code.EQUAL_TEXTS, "found mostly the text of anna")))
     assert Marks(path).applied(remarked).status is Status.GRADED
-
-
-def test_an_accepted_line_without_names_counts_as_before(path):
-    Marks(path).write([HELD])
-    path.write_text(path.read_text().replace(",held,edited-results,", ",held,,accept"))
-    marks = Marks(path)
-    grade = marks.applied(HELD)
-    assert (grade.status, marks.problems, held_line(path)) == (Status.GRADED, {}, ("", "accept"))
-    marks.write([grade])
-    assert held_line(path) == ("", "accept")
 
 
 def test_a_line_of_a_part_that_is_marked_without_a_person_counts_and_an_unknown_one_is_told(path):

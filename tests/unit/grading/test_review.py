@@ -120,19 +120,16 @@ def test_the_overview_counts_only_what_is_graded():
     assert (found.inside, found.intervals) == (2, 3)
     bdp = next(one for one in found.questions if one.name == "bdp")
     assert (bdp.marked, bdp.right, bdp.waiting) == (3, 2, 0)
-    assert [(step.students, step.minutes) for step in found.steps] == [(4, 120)]
 
 
-def test_what_has_no_points_waits_for_nobody_and_a_time_that_is_none_costs_no_step():
+def test_what_has_no_points_waits_for_nobody():
     none = Graded("deliverable", "causes.csv", "The causes.", 0, 0.0, "12 bytes")
-    lines = (*LINES, replace(LINES[0], at="2026-99-99T00:00:00Z"), *LINES)
-    found = overview([replace(CLASS[0], parts=(none,), lines=lines)])
+    found = overview([replace(CLASS[0], parts=(none,))])
 
     assert [(one.marked, one.waiting) for one in found.questions] == [(0, 0)]
-    assert [(step.students, step.longest) for step in found.steps] == [(2, 120)]
 
 
-def test_questions_and_steps_of_two_assignments_are_apart():
+def test_questions_of_two_assignments_are_apart():
     other = replace(CLASS[1], assignment="large")
     found = overview([CLASS[0], other])
 
@@ -140,7 +137,6 @@ def test_questions_and_steps_of_two_assignments_are_apart():
         ("small", "bdp", 1),
         ("large", "bdp", 1),
     ]
-    assert len(found.steps) == 2
 
 
 def test_a_page_by_question_has_fields_for_the_lines_of_marks_and_its_one_script_is_known_by_digest(tmp_path):

@@ -30,7 +30,6 @@ from scpslab.running.events import (
     Tally,
 )
 from scpslab.running.executors import Executor
-from scpslab.running.run_plan import EXECUTORS
 from scpslab.runs import find_run, runs_of
 
 CELLS = ["delay=1ms,r1", "delay=25ms,r1", "delay=250ms,r1"]
@@ -78,9 +77,8 @@ class BackwardsExecutor(Executor):
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A made-up engine and a made-up executor, registered; and a campaign of two small scenarios."""
+    """A made-up engine, registered; and a campaign of two small scenarios."""
     monkeypatch.setitem(ENGINES, "step", StepEngine)
-    monkeypatch.setitem(EXECUTORS, "backwards", BackwardsExecutor)
     monkeypatch.setattr("scpslab.runs.store.cache_dir", lambda: tmp_path / "cache")
     monkeypatch.setattr(StepEngine, "at", "")
     monkeypatch.setattr(StepEngine, "ran", [])
@@ -93,8 +91,13 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-def options(place, executor="local"):
-    return RunOptions(engine="step", out=place / "runs", jobs=1, executor=executor)
+def options(place):
+    return RunOptions(engine="step", out=place / "runs", jobs=1)
+
+
+@pytest.fixture
+def backwards(monkeypatch):
+    monkeypatch.setattr(RunOptions, "made_executor", lambda options: BackwardsExecutor(options.jobs))
 
 
 def words(events):
@@ -110,10 +113,11 @@ def trouble(monkeypatch, at, error):
     monkeypatch.setattr(StepEngine, "trouble", error)
 
 
+@pytest.mark.usefixtures("backwards")
 def test_a_campaign_is_run_by_an_executor_and_heard_of_by_a_listener_of_one_s_own(place):
     events = []
 
-    result = run_campaign(str(place / "two.yaml"), options(place, "backwards"), [events.append])
+    result = run_campaign(str(place / "two.yaml"), options(place), [events.append])
 
     kinds = [type(event) for event in events]
     assert kinds[:2] == [Note, CampaignStarted]
@@ -169,17 +173,18 @@ def test_a_cell_is_begun_when_the_one_before_it_is_kept(place):
 @pytest.mark.parametrize(
     ("error", "executor", "first", "end"),
     [
-        (Interrupted(), "local", CELLS[0], RunInterrupted),
+        (Interrupted(), "place", CELLS[0], RunInterrupted),
         (KeyboardInterrupt(), "backwards", CELLS[2], RunInterrupted),
-        (LabError("broken"), "local", CELLS[0], RunFailed),
+        (LabError("broken"), "place", CELLS[0], RunFailed),
     ],
 )
-def test_a_run_that_ends_early_says_so_last(place, monkeypatch, error, executor, first, end):
+def test_a_run_that_ends_early_says_so_last(request, place, monkeypatch, error, executor, first, end):
+    request.getfixturevalue(executor)
     events, tally = [], Tally()
     trouble(monkeypatch, CELLS[1], error)
 
     with pytest.raises((KeyboardInterrupt, LabError)):
-        run_scenario("links/transfer", options(place, executor), [events.append, tally])
+        run_scenario("links/transfer", options(place), [events.append, tally])
 
     begun = ["Note", "RunStarted", f"CellStarted {first}", f"CellDone {first}", f"CellStarted {CELLS[1]}"]
     assert words(events) == [*begun, end.__name__]
