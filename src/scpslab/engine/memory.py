@@ -64,24 +64,17 @@ def free_bytes(folder: Path) -> int:
 
 def of_groups(mount: Path = CONTROL_GROUPS, own: Path = OWN_GROUPS) -> Iterator[tuple[int, int]]:
     """The limits of this process's control groups, and what is used there besides the files' cache, which makes room
-    for others. Of both versions: cgroups(7). In a container the group may be the top of the mount.
+    for others. Of version 2: cgroups(7). In a container the group may be the top of the mount.
     """
     # A kernel may have no control groups.
     for line in own.read_text().splitlines() if own.exists() else ():
-        _, controllers, path = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            top, most, now, cached = mount / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_"
-        elif not controllers:
-            top, most, now, cached = mount, "memory.max", "memory.current", ""
-        else:
-            continue
-        names = Path(path).parts
-        for folder in (top.joinpath(*names[1:depth]) for depth in range(len(names), 0, -1)):
+        names = Path(line.removeprefix("0::")).parts if line.startswith("0::") else ()
+        for folder in (mount.joinpath(*names[1:depth]) for depth in range(len(names), 0, -1)):
             # A group without a limit says so in words, and the top says nothing.
             with suppress(OSError, ValueError):
-                limit, used = (int((folder / name).read_text()) for name in (most, now))
+                limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
                 said = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-                yield limit, used - sum(int(said[f"{cached}{which}_file"]) for which in ("active", "inactive"))
+                yield limit, used - sum(int(said[f"{which}_file"]) for which in ("active", "inactive"))
 
 
 def trouble(place: Path) -> str:

@@ -1,15 +1,12 @@
-"""`python -m scpslab.setup`: builds everything that engines need and prints the time of each step."""
+"""`python -m scpslab.setup`: builds everything that engines need and prints each step with its time."""
 
 import signal
 import sys
 from collections.abc import Callable
 
-from rich.console import Console
-from rich.table import Table
-
 from scpslab.core.errors import INTERRUPTED_EXIT, ScpslabError
 from scpslab.setup import cache_dir, ensure
-from scpslab.setup.images import PARTS, compare, find, timings
+from scpslab.setup.images import PARTS, compare
 
 
 def attempt(work: Callable[[], None]) -> int:
@@ -35,23 +32,11 @@ def say(text: str) -> None:
 
 def build() -> None:
     """Builds what is missing, and says what there is."""
-    present = {part.name for part in PARTS if find(part, cache_dir())}
     images = ensure(say)
-    if len(present) < len(PARTS):
-        Console().print(_table(present))
     print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
     for part in PARTS:
         if verdict := compare(part, cache_dir()):
             print(verdict.text)
-
-
-def _table(present: set[str]) -> Table:
-    """The steps of every part with their wall time; for a part that existed already, the times of its build."""
-    table = Table("part", "step", "wall s", "", box=None, pad_edge=False)
-    for part in PARTS:
-        for title, taken_s in timings(part, cache_dir()):
-            table.add_row(part.title, title, f"{taken_s:.1f}", "earlier" if part.name in present else "now")
-    return table
 
 
 if __name__ == "__main__":

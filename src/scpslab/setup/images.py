@@ -303,12 +303,6 @@ def writing(folder: Path | None = None) -> Iterator[Path]:
         ) from error
 
 
-def timings(part: Built, cache: Path) -> list[tuple[str, float]]:
-    """The steps of a part's build, with their seconds."""
-    note = _folder(part, cache) / "timings.json"
-    return [(title, taken_s) for title, taken_s in json.loads(note.read_text())] if note.exists() else []
-
-
 def made(part: Built, cache: Path) -> tuple[published.Entry, list[str]] | None:
     """A built part as it would be published, and where its versions differ; None where it is not built, or was by a
     scpslab that took no note.
@@ -405,7 +399,6 @@ def _build(part: Built, cache: Path, say: Say) -> Path:
         try:
             part.build(job)
             _content_hash(job.target)
-            (work / "timings.json").write_text(json.dumps(job.steps) + "\n")
             (work / MADE).write_text(
                 json.dumps({"tools": published.tools(part.made_with), "differs": job.differs}) + "\n"
             )
