@@ -4,6 +4,7 @@ lab kernel mounts.
 
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError
@@ -45,26 +46,10 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
     # The script is passed as text: in a user namespace of its own, mmdebstrap may have no access to the user's folders.
     script = (job.recipe / "customize.sh").read_text()
     with job.step("install the packages"):
-        job.run(
-            [
-                "mmdebstrap",
-                "--variant=apt",
-                f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
-                f"--include={','.join(lines(job.recipe / 'packages.txt'))}",
-                *(f"--dpkgopt=path-exclude={path}" for path in lines(job.recipe / "excluded.txt")),
-                f"--dpkgopt=path-include=/{notices.DEBIAN}/*/copyright",
-                "--aptopt=APT::Install-Recommends false",
-                "--aptopt=Acquire::Languages none",
-                "--aptopt=Acquire::Retries 3",
-                *_preferences(wanted),
-                f"--customize-hook={script}",
-                SUITE,
-                str(archive),
-                *(place.line for place in found),
-            ],
-            cwd=Path("/"),
-            env={"SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH},
-        )
+        options = [f"--dpkgopt=path-exclude={path}" for path in lines(job.recipe / "excluded.txt")]
+        options += [f"--dpkgopt=path-include=/{notices.DEBIAN}/*/copyright", *_preferences(wanted)]
+        options += [f"--customize-hook={script}", SUITE, str(archive), *(place.line for place in found)]
+        root_of_debian(job, lines(job.recipe / "packages.txt"), options, {"SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH})
     with job.step("make the image"):
         root.mkdir()
         # The same modes for every user; device nodes come from the kernel.
@@ -89,6 +74,18 @@ def install(job: Job, found: list[Place], wanted: Versions | None) -> dict[str, 
         job.run(["chmod", "--recursive", "u+rwX", str(root)])
         shutil.rmtree(root)
     return installed
+
+
+def root_of_debian(job: Job, packages: Sequence[str], options: Sequence[str], env: Mapping[str, str]) -> None:
+    """Makes a root file system of Debian's with these packages; `options`: further words of mmdebstrap(1).
+
+    Raises:
+        CapabilityError: mmdebstrap is missing, or failed.
+    """
+    mode = "root" if os.geteuid() == 0 else "unshare"
+    words = ["mmdebstrap", "--variant=apt", f"--mode={mode}", f"--include={','.join(packages)}"]
+    settings = ("APT::Install-Recommends false", "Acquire::Languages none", "Acquire::Retries 3")
+    job.run([*words, *(f"--aptopt={one}" for one in settings), *options], cwd=Path("/"), env=env)
 
 
 def _places(wanted: Versions, job: Job) -> list[Place]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from scpslab.setup.apt import SUITE, sources_line
 from scpslab.setup.job import Job
 from tools.build import notices
+from tools.build.guest import root_of_debian
 
 LEAST_CARGO = (1, 85)
 # Static, so that it runs in any guest image, whatever its C library.
@@ -24,7 +25,7 @@ BUILD = ["cargo", "build", "--release", "--locked", "--bin", "scps", "--target",
 # Besides what it says to people: which libraries it compiled.
 MESSAGES = ["--message-format", "json-render-diagnostics"]
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
-BUILDER_PACKAGES = "ca-certificates,cargo,gcc,libc6-dev,rustc"
+BUILDER_PACKAGES = ("ca-certificates", "cargo", "gcc", "libc6-dev", "rustc")
 
 
 def cargo_version() -> tuple[int, ...] | None:
@@ -96,22 +97,7 @@ def _build_in_debian(job: Job) -> None:
         f'chroot "$1" sh -c "{compile_it}"',
         f"download /src/target/{TARGET}/release/scps {job.target}",
     ]
-    job.run(
-        [
-            "mmdebstrap",
-            "--variant=apt",
-            f"--mode={'root' if os.geteuid() == 0 else 'unshare'}",
-            f"--include={BUILDER_PACKAGES}",
-            "--aptopt=APT::Install-Recommends false",
-            "--aptopt=Acquire::Languages none",
-            "--aptopt=Acquire::Retries 3",
-            *(f"--customize-hook={hook}" for hook in hooks),
-            "--format=null",
-            SUITE,
-            "-",
-            sources_line(),
-        ],
-        cwd=Path("/"),
-    )
+    options = [*(f"--customize-hook={hook}" for hook in hooks), "--format=null", SUITE, "-", sources_line()]
+    root_of_debian(job, BUILDER_PACKAGES, options, {})
     job.target.chmod(0o755)
     archive.unlink()
