@@ -94,19 +94,16 @@ class Text:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A name of a registry; `gone`: names that it once had, why they are gone, and what is expected instead."""
+    """A name of a registry."""
 
     names: Collection[str]
-    gone: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
         """The names, in words."""
         return f"one of {', '.join(map(shown, self.names))}"
 
     def holds(self, value: object) -> bool:
-        """Whether a value is such a name; raises Misfit for one that is gone."""
-        if isinstance(value, str) and value in self.gone:
-            raise Misfit("found {}, {}; expected {}".format(shown(value), *self.gone[value]))
+        """Whether a value is such a name."""
         return isinstance(value, str) and value in self.names
 
 

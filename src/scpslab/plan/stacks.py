@@ -26,16 +26,8 @@ IMAGE = Carrier(is_own_image=True)
 STACKS: Registry[Carrier] = Registry("stacks", "plan")
 for _name, _carrier in (("kernel", KERNEL), ("scps", SCPS), ("image", IMAGE)):
     STACKS.register(_name, _carrier)
-# Stacks of earlier versions, and what to say to somebody whose file names one.
-GONE = {
-    "scps-ri": (
-        "which left after version 0.3.0: the project builds no program that it may not pass on",
-        "another stack, such as image with an image of yours (images/CONTRACT.md)",
-    )
-}
 
-
-Stack = Annotated[str, OneOf(STACKS, GONE)]
+Stack = Annotated[str, OneOf(STACKS)]
 
 
 class ScpsEnd(Part):

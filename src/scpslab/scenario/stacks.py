@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator
-
 from scpslab.core.kinds import Registered, Registry
-from scpslab.core.problems import Problem, UnfitError
+from scpslab.core.problems import Problem
 from scpslab.documents.parts import OneOfKinds, Part, key
 from scpslab.documents.quantities import Name, PositiveMilliseconds, Size
 from scpslab.plan.np import Service, Suite, overhead_bytes
 from scpslab.plan.routes import NO_OPTIONS, RouteOptions
-from scpslab.plan.stacks import GONE, Carrier
 from scpslab.plan.stacks import STACKS as CARRIERS
+from scpslab.plan.stacks import Carrier
 from scpslab.plan.values import AxisValue
 
 NO_ROUTE_OPTIONS = RouteOptions(**NO_OPTIONS)
@@ -180,12 +178,4 @@ def stack(host: Any) -> str:
     return str(host.get("stack", DEFAULT) if isinstance(host, dict) else getattr(host, "stack", DEFAULT))
 
 
-def _not_gone(host: Any) -> Any:
-    """Refuses a stack of an earlier version with the reason."""
-    if (name := stack(host)) in GONE:
-        why, expected = GONE[name]
-        raise UnfitError(f"stack {name}, {why}", expected)
-    return host
-
-
-Host = Annotated[HostPart, OneOfKinds(STACKS, stack), BeforeValidator(_not_gone)]
+Host = Annotated[HostPart, OneOfKinds(STACKS, stack)]
