@@ -6,7 +6,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -139,11 +138,6 @@ def judge_system(where: Surroundings, on_windows: list[Path]) -> Finding:
         fix = "move the clone and SCPSLAB_CACHE into the Linux file system, such as ~: Windows disks are slow there"
         return Finding("system", "warning", found, fix)
     return Finding("system", "ok", str(where))
-
-
-def python() -> Finding:
-    """Python 3.11 or newer?"""
-    return Finding("python", "ok" if sys.version_info >= (3, 11) else "missing", platform.python_version(), PACKAGES)
 
 
 def _unbuilt() -> list[str]:
@@ -409,13 +403,13 @@ def of_lab_kernel(run: RunInGuest) -> list[Finding]:
     def sandbox() -> Finding:
         return lock(run)
 
-    checks = (machine, system, python, programs, images, published, ptrace, memory_folder, boot, sandbox)
+    checks = (machine, system, programs, images, published, ptrace, memory_folder, boot, sandbox)
     return _made((*checks, confinement, addresses, disk, appliance, shared_parts))
 
 
 def of_appliance() -> list[Finding]:
     """What a machine needs on which cells run in the appliance."""
-    return _made((appliance, system, python, images, published, disk, shared_parts))
+    return _made((appliance, system, images, published, disk, shared_parts))
 
 
 def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:
