@@ -20,11 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).parents[1]
 PUBLISHED = ROOT / "images" / "published.txt"
-SCHEMAS = (
-    {"1.6": SchemaVersion.V1_6, "1.7": SchemaVersion.V1_7}
-    if hasattr(SchemaVersion, "V1_7")
-    else {"1.6": SchemaVersion.V1_6}
-)
+SCHEMAS = {"1.6": SchemaVersion.V1_6, "1.7": SchemaVersion.V1_7}
 # Parts of whose bytes results depend without exception; published.txt has their hashes.
 DECISIVE = ("kernel", "guest", "tools")
 

@@ -32,8 +32,7 @@ def say(text: str) -> None:
 
 def build() -> None:
     """Builds what is missing, and says what there is."""
-    images = ensure(say)
-    print(f"images {images.hash}: lab kernel and guest are in {cache_dir()}")
+    print(f"images {ensure(say).hash}: lab kernel and guest are in {cache_dir()}")
     for part in PARTS:
         if verdict := compare(part, cache_dir()):
             print(verdict.text)
