@@ -4,7 +4,9 @@ import math
 import os
 import platform
 import re
+import resource
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable
@@ -12,15 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scpslab.core.errors import CapabilityError, ScpslabError
+from scpslab.core.folders import somebody_elses
 from scpslab.core.installation import PACKAGES, SETUP
 from scpslab.engine import appliance as machines
 from scpslab.engine import memory
 from scpslab.engine.appliance.machine import QEMU, in_a_machine, is_accelerated
 from scpslab.engine.base import Finding
 from scpslab.engine.confinement import protections
-from scpslab.setup import Images, ensure, silent
+from scpslab.setup import Images, cache_dir, ensure, silent
 from scpslab.setup import images as parts
 
+# What a control group's path says of whoever made it.
+GROUPS = (("kubepods", "kubernetes"), ("libpod", "podman"), ("docker", "docker"), ("lxc", "lxc"))
 # How the disks of Windows are mounted in WSL 2 and WSL 1.
 WINDOWS_DISKS = {"9p", "drvfs", "virtiofs"}
 
@@ -75,12 +80,16 @@ def _wsl(root: Path) -> int:
 def _container(root: Path) -> str:
     if (root / "var/run/secrets/kubernetes.io").exists():
         return "kubernetes"
+    # systemd's way, which podman, lxc and nspawn follow.
+    told = _text(root / "run/systemd/container").strip()
     if (root / "run/.containerenv").exists():
         return "podman"
     if (root / ".dockerenv").exists():
         return "docker"
-    # systemd's way, which lxc and nspawn follow.
-    return _text(root / "run/systemd/container").strip()
+    if told:
+        return told
+    group = _text(root / "proc/1/cgroup")
+    return next((name for part, name in GROUPS if f"/{part}" in group), "")
 
 
 def on_windows_disk(path: Path, mounts: str) -> bool:
@@ -96,6 +105,7 @@ def on_windows_disk(path: Path, mounts: str) -> bool:
 
 
 MEMORY_FOLDER = Path("/dev/shm")
+NEEDED_PROCESSES = 200
 BOOT_LIMIT_S = 20
 BUILD_PROGRAMS = ("gcc", "make", "flex", "bison", "bc", "patch", "mmdebstrap", "mkfs.erofs", "clang", "apt-get", "xz")
 SCOPE_FILE = Path("/proc/sys/kernel/yama/ptrace_scope")
@@ -155,6 +165,34 @@ def programs() -> Finding:
     return Finding(
         "build programs", "missing" if _unbuilt() else "warning", "not found: " + ", ".join(missing), PACKAGES
     )
+
+
+def mounts() -> Finding:
+    """May the guest image be built here? mmdebstrap mounts /dev and /proc for the programs that it installs."""
+    if parts.carried():
+        return Finding("mounts for building", "ok", "not needed: this installation carries all parts")
+    where, is_root = look(), os.geteuid() == 0
+    if not (is_root or where.container):
+        # A plain user's mmdebstrap makes a user namespace; what may do so differs from program to program (AppArmor),
+        # so nobody else can try.
+        return judge_mounts(True, True, where)
+    words = ["unshare", *([] if is_root else ["--user", "--map-root-user"]), "--mount", "true"]
+    try:
+        allowed = subprocess.run(words, capture_output=True, check=False).returncode == 0
+    except OSError:
+        allowed = True
+    return judge_mounts(allowed, not _unbuilt(), where)
+
+
+def judge_mounts(allowed: bool, built: bool, where: Surroundings) -> Finding:
+    """The finding for a machine on which mounts are allowed or not, and everything is built or not."""
+    name = "mounts for building"
+    if allowed:
+        return Finding(name, "ok", "allowed")
+    share = "share a cache folder that was built elsewhere (docs/platforms.md)"
+    allow = f"{where.run_command} --cap-add SYS_ADMIN, as root," if where.run_command else "allow mounts"
+    fix = f"{allow} for {SETUP}; or {share}"
+    return Finding(name, "warning" if built else "missing", "refused: the guest image cannot be built here", fix)
 
 
 def images() -> Finding:
@@ -364,6 +402,19 @@ def addresses() -> Finding:
     return Finding(name, "warning", found, fix)
 
 
+def processes() -> Finding:
+    """May this user start enough processes?"""
+    limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if limit in (-1, resource.RLIM_INFINITY) or limit >= NEEDED_PROCESSES:
+        return Finding("processes", "ok", "no limit" if limit < 0 else f"limit {limit}")
+    return Finding("processes", "warning", f"limit {limit}", f"ulimit -u {NEEDED_PROCESSES * 4}")
+
+
+def cores() -> Finding:
+    """How many cells run at a time?"""
+    return Finding("cores", "ok", f"{len(os.sched_getaffinity(0))}: as many cells at a time")
+
+
 def appliance() -> Finding:
     """Do cells run in a machine of QEMU's here, and why?"""
     return judge_appliance(machines.trouble(), shutil.which(QEMU) is not None, is_accelerated())
@@ -403,13 +454,13 @@ def of_lab_kernel(run: RunInGuest) -> list[Finding]:
     def sandbox() -> Finding:
         return lock(run)
 
-    checks = (machine, system, programs, images, published, ptrace, memory_folder, boot, sandbox)
-    return _made((*checks, confinement, addresses, disk, appliance, shared_parts))
+    checks = (machine, system, programs, mounts, images, published, ptrace, memory_folder, boot, sandbox)
+    return _made((*checks, confinement, addresses, disk, rights, processes, cores, appliance, shared_parts))
 
 
 def of_appliance() -> list[Finding]:
     """What a machine needs on which cells run in the appliance."""
-    return _made((appliance, system, images, published, disk, shared_parts))
+    return _made((appliance, system, images, published, disk, rights, cores, shared_parts))
 
 
 def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:
@@ -421,3 +472,37 @@ def _made(checks: Iterable[Callable[[], Finding]]) -> list[Finding]:
             # A part that cannot be unpacked concerns several; the message says what to do.
             findings.append(Finding(check.__name__, "missing", str(error)))
     return findings
+
+
+STATUS = Path("/proc/self/status")
+
+
+def rights() -> Finding:
+    """May others change what this user runs?"""
+    name, cache = "cache's rights", cache_dir()
+    for path in (cache, *(sorted(cache.iterdir()) if cache.is_dir() else ())):
+        if why := _changeable(path):
+            fix = f"chmod -R go-w {cache}, or remove it if you do not know what is in it: it is built again"
+            return Finding(name, "warning", f"{path} is {why}: others may change programs that you run", fix)
+    mask = _umask()
+    if mask is not None and not mask & stat.S_IWOTH:
+        found = f"umask {mask:03o}: others may write to every file that you make, the cache's too"
+        return Finding(name, "warning", found, "umask 022, also in your shell's start file")
+    return Finding(name, "ok", f"only you may change {cache}")
+
+
+def _changeable(path: Path) -> str:
+    try:
+        why = somebody_elses(path)
+        return why.replace("a file", "a folder") if path.is_dir() else why
+    except OSError:
+        return ""
+
+
+def _umask() -> int | None:
+    """The mask of new files. Asking the system for it would change it."""
+    try:
+        found = re.search(r"^Umask:\s*([0-7]+)", STATUS.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return int(found[1], 8) if found else None

@@ -1,4 +1,6 @@
-"""What doctor says of a machine, and what it knows containers and WSL by; what no test can make is judged by itself."""
+"""What doctor says of a machine, and what it knows containers and WSL by; what no test can make is judged by itself. A
+cache that others may change, and a mask that makes one: both are told.
+"""
 
 import errno
 import os
@@ -18,17 +20,19 @@ from scpslab.engine.findings import (
     explain,
     judge_appliance,
     judge_memory_folder,
+    judge_mounts,
     judge_other_folder,
     judge_system,
     look,
     on_windows_disk,
+    rights,
 )
 from scpslab.engine.virtual import VirtualEngine
 from scpslab.setup import silent
 from tests import golden
 
 BARE = Surroundings("Debian")
-DOCKER, KUBERNETES, PODMAN = (Surroundings("Debian", one) for one in ("docker", "kubernetes", "podman"))
+DOCKER, KUBERNETES, LXC, PODMAN = (Surroundings("Debian", one) for one in ("docker", "kubernetes", "lxc", "podman"))
 TMP = Path("/tmp")
 JUDGED = {
     "room for all cores": judge_memory_folder(2 * 10**9, False, 2, BARE),
@@ -44,6 +48,10 @@ JUDGED = {
     "a disk of Windows": judge_system(Surroundings("Ubuntu", wsl=2), [Path("/mnt/c/scpslab")]),
     # 9p and virtiofs are the disks of other virtual machines too.
     "the same file system elsewhere": judge_system(BARE, [Path("/home")]),
+    "mounts allowed": judge_mounts(True, False, DOCKER),
+    "mounts refused, everything built": judge_mounts(False, True, DOCKER),
+    "mounts refused in docker": judge_mounts(False, False, DOCKER),
+    "mounts refused in lxc": judge_mounts(False, False, LXC),
     "ptrace allowed": explain(0, 0, True, DOCKER),
     "ptrace refused in docker": explain(errno.EPERM, 0, True, DOCKER),
     "ptrace refused in podman": explain(-signal.SIGSYS, 0, True, PODMAN),
@@ -160,3 +168,36 @@ def test_what_to_do_can_be_copied_from_a_narrow_terminal(scpslab, monkeypatch):
         "control groups: what to do:",
         f"  {KERNEL.replace('docs/vagrant.md', 'scpslab docs vagrant')}",
     ]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    (folder / "lab").mkdir(parents=True, mode=0o755)
+    folder.chmod(0o755)
+    monkeypatch.setenv("SCPSLAB_CACHE", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("place", [".", "lab"])
+@pytest.mark.parametrize(("mode", "state"), [(0o755, "ok"), (0o700, "ok"), (0o757, "warning"), (0o777, "warning")])
+def test_what_others_may_write_is_told(cache, place, mode, state):
+    (cache / place).chmod(mode)
+    found = rights()
+    assert (found.state, str(cache) in found.found) == (state, True)
+    assert ("chmod -R go-w" in found.fix) == (state == "warning")
+
+
+@pytest.mark.parametrize(("mask", "state"), [(0o000, "warning"), (0o022, "ok"), (0o020, "warning"), (0o077, "ok")])
+def test_the_mask_of_new_files_is_told(cache, mask, state):
+    before = os.umask(mask)
+    try:
+        found = rights()
+    finally:
+        os.umask(before)
+    assert (found.state, f"umask {mask:03o}" in found.found) == (state, state == "warning")
+
+
+def test_no_cache_is_one_that_nobody_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCPSLAB_CACHE", str(tmp_path / "none"))
+    assert rights().state == "ok"
