@@ -28,6 +28,11 @@ def document(name: str) -> str:
     return f"{golden.families(golden.FILE.with_name('documents.txt'))['documents'][name]}\n"
 
 
+def whole(text: str) -> str:
+    """A scenario's text with its head, on the network of two hosts and a hop if it names none."""
+    return "kind: scenario\nversion: 1\n" + ("" if "topology:" in text else "topology: point_to_point\n") + text
+
+
 def changed(text: str, *changes: tuple[str, str]) -> str:
     """The text with other words in the place of some that are in it."""
     for old, new in changes:

@@ -1,53 +1,38 @@
 """Drawings of networks: every topology has one that a reader of XML takes, with each node and link that it shows once."""
 
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, pairwise
 from xml.etree import ElementTree as ET
 
 import pytest
 
 from scpslab import scenario
+from scpslab.plan import Plan
 from scpslab.scenario import planning
-from scpslab.scenario.topologies import OnDisk
+from scpslab.topology import Direction, Network, Queue
 
 SVG = "{http://www.w3.org/2000/svg}"
-CHAIN = '''"""A chain of routers that is longer than any of the project's."""
-
-from scpslab.lab import custom
-from scpslab.topology import Direction, Network, Parameters, Queue
-
-PARAMETERS = Parameters()
 
 
-def describe(p):
-    net = Network("own")
-    net.host("a")
-    names = [f"r{number}" for number in range(1, 7)]
-    for name in names:
-        net.router(name)
-    net.host("b")
-    for number, (first, second) in enumerate(zip(["a", *names], [*names, "b"])):
-        queue = Queue(limit_bytes=10_000)
-        there, back = Direction("forward", 10**6, 0, queue), Direction("return", 10**6, 0, queue)
+def chain():
+    """A chain of routers that is longer than any of the project's."""
+    net, names = Network("own"), [f"r{number}" for number in range(1, 7)]
+    for name in ("a", *names, "b"):
+        (net.router if name in names else net.host)(name)
+    for number, (first, second) in enumerate(pairwise(["a", *names, "b"])):
+        there, back = (Direction(way, 10**6, 0, Queue(limit_bytes=10_000)) for way in ("forward", "return"))
         net.link(first, second, a_ip=f"10.0.{number}.1/30", b_ip=f"10.0.{number}.2/30", forward=there, reverse=back)
         net.route(first, "10.0.6.0/30", f"10.0.{number}.2")
         net.route(second, "10.0.0.0/30", f"10.0.{number}.1")
-    return net
-
-
-topos = {"own": custom.topo(PARAMETERS, describe)}
-'''
-USING = """kind: scenario
-version: 1
-title: A chain
-topology: ./own.py
-workloads:
-  - {kind: bulk, name: transfer, from: a, to: b, size: 1 MB}
-"""
+    return net.plan()
 
 
 def drawn(name):
-    loaded = scenario.load(str(name), [], OnDisk(is_trusted=True))
+    loaded = scenario.load("links/transfer" if name == "own" else name)
     plans = [planning.plan(one) for one in scenario.cells(loaded)]
+    if name == "own":
+        transfer = replace(plans[0].cell.workloads[0], from_="a", to="b", to_ip="10.0.6.2")
+        plans = [Plan(network=chain(), cell=replace(plans[0].cell, workloads=(transfer,), impairments=()))]
     return plans[0], planning.drawing(f"The network of {name}", plans)
 
 
@@ -65,11 +50,7 @@ NAMES = ["links/transfer", "links/gateway", "fy97/fig04:kernel-test", "links/ter
 
 
 @pytest.mark.parametrize("name", [*NAMES, "np/discard", "own"])
-def test_each_topology_has_a_drawing_with_its_nodes_side_by_side_and_its_links_in_a_table(name, tmp_path):
-    if name == "own":
-        (tmp_path / "own.py").write_text(CHAIN)
-        name = tmp_path / "chain.yaml"
-        name.write_text(USING)
+def test_each_topology_has_a_drawing_with_its_nodes_side_by_side_and_its_links_in_a_table(name):
     plan, text = drawn(name)
     root = ET.fromstring(text)  # noqa: S314 (our own output)
     words = [word.text for word in root.iter(f"{SVG}text")]

@@ -1,45 +1,29 @@
 """Properties of links: queues of one bandwidth-delay product follow rate and delays, however these are set; random
 streams keep the names with which they began. Starts that are drawn, mixes of files, and workloads of one case: what
-a plan has of them, and what results say.
+a plan has of them, and what results say. Events that follow a line of a file of their cell.
 """
 
 import pytest
 
+from scpslab import plan as plan_format
 from scpslab import scenario
 from scpslab.analysis.collect import columns_by_workload
 from scpslab.core.seeds import stream
 from scpslab.plan import read, write
 from scpslab.plan.chances import drawn
 from scpslab.plan.disciplines import FRAMED_PACKET_BYTES
+from scpslab.runs.store import cell_key
 from scpslab.scenario import planning
 from scpslab.scenario.recorded import Recorded
-from tests.cases import refusal
+from tests import golden
+from tests.cases import changed, refusal, whole
+from tests.networks import RELAY, ROVER
 
-SCENARIO = """\
-kind: scenario
-version: 1
-title: A transfer
-topology: {topology}
-workloads: [{{kind: bulk, name: transfer, from: {source}, to: {sink}, size: 100 kB}}]
-"""
-OWN = """\
-from tests.cases import refusal
-from scpslab.topology import Direction, Network, OneProduct, Parameters, count
-
-PARAMETERS = Parameters(hops=count(1, "hops"))
-
-
-def describe(p):
-    net = Network("own")
-    net.host("h1")
-    net.host("h2")
-    net.switch("sat")
-    hop = Direction("up", 8_000_000, 0, OneProduct(), 100_000_000)
-    net.link("h1", "h2", name="hop", via="sat", a_ip="10.0.0.1/30", b_ip="10.0.0.2/30", forward=hop)
-    return net
-"""
+OWN = changed(RELAY, ("Queue,", "OneProduct,"), ("Queue(limit_bytes=64000)", "OneProduct()"))
 LEAST = 4 * FRAMED_PACKET_BYTES
-GATEWAY = SCENARIO.format(topology="gateway", source="client", sink="server")
+GATEWAY = whole(
+    "topology: gateway\nworkloads: [{kind: bulk, name: transfer, from: client, to: server, size: 100 kB}]\n"
+)
 
 
 def limits(cell):
@@ -70,11 +54,6 @@ def test_the_limit_is_one_product_of_what_the_link_has_unless_it_is_stated(cells
     assert limits(cell) == expected
 
 
-def test_a_sweep_of_the_delay_moves_it(cells):
-    found = cells(f"{GATEWAY}sweep: {{delay: {{set: [links.hop.*.delay], values: [50 ms, 250 ms]}}}}\n")
-    assert [limits(cell)[0] for cell in found] == [125_000, 625_000]
-
-
 def test_products_can_be_swept_and_give_red_its_thresholds(cells):
     axis = "queue: {set: [links.hop.forward.queue.limit], values: [0.5 BDP, 1 BDP]}"
     found = cells(f"{GATEWAY}sweep: {{{axis}}}\n", "links.hop.forward.queue.discipline=red")
@@ -87,16 +66,15 @@ def test_products_can_be_swept_and_give_red_its_thresholds(cells):
 
 
 def test_that_of_an_own_topology_follows_from_its_record_too(tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
-    path = tmp_path / "own.yaml"
-    path.write_text(SCENARIO.format(topology="./own.py", source="h1", sink="h2"))
-    loaded = scenario.load(str(path), ["links.hop.up.rate=1 Mbit/s"])
+    (tmp_path / "relay.py").write_text(OWN)
+    (path := tmp_path / "own.yaml").write_text(ROVER)
+    loaded = scenario.load(str(path), ["links.hop.data.rate=2 Mbit/s"])
     own = scenario.own_files(loaded, scenario.cells(loaded))
-    again = scenario.load(str(path), ["links.hop.up.rate=1 Mbit/s"], Recorded(own.contents["topologies.json"]))
+    again = scenario.load(str(path), ["links.hop.data.rate=2 Mbit/s"], Recorded(own.contents["topologies.json"]))
     assert again.network == loaded.network
     for one in (loaded, again):
         (cell,) = scenario.cells(one)
-        assert limits(cell)[0] == 12_500
+        assert limits(cell)[0] == 135_000
 
 
 def test_random_streams_know_directions_by_the_names_with_which_they_began(cells):
@@ -110,7 +88,38 @@ def test_random_streams_know_directions_by_the_names_with_which_they_began(cells
     assert plan.cell.events[0].seeds == (stream(1, "script", 0, "data", 1), stream(1, "script", 0, "ack", 1))
 
 
-HEAD = "kind: scenario\nversion: 1\ntopology: point_to_point\nworkloads:\n"
+AFTER = "after: {log: records/transfer.jsonl, matches: connected, delay: 20 ms}, "
+
+
+@pytest.fixture
+def following(planned):
+    """Plans a transfer with this before the change of its link."""
+    text = "workloads: [{{kind: bulk, name: transfer, from: h1, to: h2, size: 100 kB}}]\nevents:\n  - {{{}link: hop, state: down}}\n"
+    return lambda when: planned(whole(text.format(when)) + "  - {at: 5 s, link: hop, state: up}\n")
+
+
+def test_a_plan_says_what_a_step_follows_and_when_it_came(following):
+    plan = following(AFTER)
+    known, unknown = plan.cell.events
+    assert (known.t_ns, unknown.t_ns, unknown.after.delay_ns) == (5 * 10**9, None, 20_000_000)
+
+    ran = plan.at_instants({2: 1234})
+    assert plan_format.parse(plan_format.text(ran)).cell.events[1].t_ns == 1234
+    assert ran.as_planned == plan != ran
+    assert cell_key(ran, "engine") == cell_key(plan, "engine")
+
+
+def test_a_cell_runs_once_more_for_each(following):
+    one, two = (planning.expected(following(when)).wall_s for when in ("at: 4 s, ", AFTER))
+    assert two == 2 * one
+
+
+@golden.each("event that follows a line")
+def test_what_no_event_can_follow_is_refused(following, tmp_path, case):
+    case.hold(refusal(following, "" if case == "no time" else f"{case} "), tmp_path)
+
+
+HEAD = whole("workloads:\n")
 BULK = "  - {kind: bulk, name: transfer, from: h1, to: h2, size: 1 kB}\n"
 MIX = "  - {kind: mix, name: web, from: h1, to: h2, per_second: 2, sizes: {10 kB: 3, 1 MB: 1}, EXTENT}\n"
 PINGS = "  - {kind: ping, name: pings, from: h1, to: h2, start: {random: 2 s..4 s}}\n"

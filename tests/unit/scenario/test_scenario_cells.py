@@ -9,8 +9,6 @@ from scpslab.plan import write
 from scpslab.scenario import planning
 from tests.cases import changed, each, refusal
 
-BER = "ber: {set: [links.hop.*.errors.ber], values: [0, 1e-6, 1e-5]}"
-
 
 @pytest.fixture
 def swept(small):
@@ -43,16 +41,9 @@ def test_settings_of_a_model_that_is_not_chosen_wait_for_a_sweep_and_stand_in_th
     again = load(scenario.resolved_yaml(loaded))
     assert loaded.model.links["hop"]["forward"].errors.settings.model_dump() == {"ber": 1e-6}
     for cells in (scenario.cells(loaded), scenario.cells(again)):
-        settings = cells[-1].model.links["hop"]["forward"].errors.settings
-        assert settings.model_dump() == {
-            "good_to_bad_per_bit": 1e-6,
-            "bad_to_good_per_bit": 1e-3,
-            "ber_good": 0.0,
-            "ber_bad": 0.5,
-            "clock": "bits",
-            "mean_good": None,
-            "mean_bad": None,
-        }
+        settings = cells[-1].model.links["hop"]["forward"].errors.settings.model_dump()
+        expected = {"good_to_bad_per_bit": 1e-6, "bad_to_good_per_bit": 1e-3, "ber_good": 0.0, "ber_bad": 0.5}
+        assert settings == expected | {"clock": "bits", "mean_good": None, "mean_bad": None}
 
 
 def test_skipped_combinations_are_no_cells(cells, swept):
@@ -61,18 +52,6 @@ def test_skipped_combinations_are_no_cells(cells, swept):
     assert "errors=independent,ber=0,r1" in ids
     assert "errors=clustered,ber=0,r1" not in ids
     assert len(ids) == 5
-
-
-def test_no_sweep_is_one_cell_a_repeat(cells, small):
-    assert [cell.id for cell in cells(changed(small, (f"sweep:\n  {BER}\n", "")))] == ["r1", "r2"]
-
-
-def test_quantities_can_be_swept_and_make_names_without_spaces(cells, small):
-    rates = "rate: {set: [links.hop.forward.rate, links.hop.return.rate], values: [9600 bit/s, 2 Mbit/s]}"
-    found = cells(changed(small, (BER, rates)))
-    assert [cell.id for cell in found][::2] == ["rate=9600bits,r1", "rate=2Mbits,r1"]
-    assert found[0].axes == {"rate": "9600 bit/s"}
-    assert found[0].surveyed.network.links[0].directions[0].rate_bps == 9600
 
 
 def test_variant_changes_sweep_repeats_and_values(write, small):

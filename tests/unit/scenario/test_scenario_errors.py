@@ -279,22 +279,17 @@ def attempt(path: Path, *overrides: str) -> None:
             planning.plan(cell)
 
 
-@FUZZ
-@given(st.binary(max_size=200))
-def test_any_bytes(write, data):
+YAML_LIKE = st.text(alphabet="ab:-[]{}&*!|>'\"#%@`,?\n \t01.e<~", max_size=60)
+OVERWRITTEN = st.builds(
+    lambda at, length, patch: SMALL[:at] + patch + SMALL[at + length :],
+    *(st.integers(0, len(SMALL) - 1), st.integers(0, 20), st.binary(max_size=8)),
+)
+
+
+@settings(FUZZ, max_examples=300)
+@given(st.binary(max_size=200) | YAML_LIKE | OVERWRITTEN)
+def test_any_text(write, data):
     attempt(write(data))
-
-
-@FUZZ
-@given(st.text(alphabet="ab:-[]{}&*!|>'\"#%@`,?\n \t01.e<~", max_size=60))
-def test_any_yaml_like_text(write, text):
-    attempt(write(text))
-
-
-@FUZZ
-@given(st.integers(0, len(SMALL) - 1), st.integers(0, 20), st.binary(max_size=8))
-def test_any_part_of_a_scenario_overwritten(write, at, length, patch):
-    attempt(write(SMALL[:at] + patch + SMALL[at + length :]))
 
 
 @FUZZ
@@ -303,16 +298,11 @@ def test_any_value_at_any_place(write, place, value):
     attempt(write(spoilt(SMALL.decode(), {".".join(map(str, place)): value})))
 
 
-@FUZZ
-@given(st.text(max_size=40))
-def test_any_override(write, text):
+@settings(FUZZ, max_examples=200)
+@given(st.text(max_size=40) | st.tuples(st.sampled_from(PARTS), VALUES))
+def test_any_override(write, said):
+    text = said if isinstance(said, str) else f"{said[0]}={yaml.safe_dump(said[1], default_flow_style=True)}"
     attempt(write(SMALL), text)
-
-
-@FUZZ
-@given(st.sampled_from(PARTS), VALUES)
-def test_any_value_of_an_override(write, key, value):
-    attempt(write(SMALL), f"{key}={yaml.safe_dump(value, default_flow_style=True)}")
 
 
 @FUZZ

@@ -1,5 +1,6 @@
 """The scenarios that are shipped, the schema and the reference. Paths into a scenario: what `*` stands for, and paths
-that lead nowhere. A label of a sweep never stands beside settings that are not its own.
+that lead nowhere. A label of a sweep never stands beside settings that are not its own. `*` in a path
+stands for what the network of each point has; what an axis sets is in every cell with its label.
 """
 
 import json
@@ -19,7 +20,7 @@ from scpslab.scenario.load import FOLDER, evidence_variants
 from scpslab.scenario.model import FORM
 from scpslab.scenario.planning.plan import _Point
 from tests import golden
-from tests.cases import refusal
+from tests.cases import refusal, whole
 from tools.reference.assignments import generated
 from tools.reference.scenarios import SECTIONS, schema
 
@@ -116,41 +117,27 @@ def test_claims_use_the_variants_that_say_so():
     assert evidence_variants("somebodys-own") == {""}
 
 
-BARE = """kind: scenario
-version: 1
-title: Bare
-topology: {topology}
-workloads: [{{kind: {kind}, name: transfer, from: {source}, to: {sink}, size: 100 kB}}]
-"""
+def bare(topology="point_to_point", source="h1", sink="h2", more=""):
+    transfer = f"{{kind: bulk, name: transfer, from: {source}, to: {sink}, size: 100 kB}}"
+    return whole(f"topology: {topology}\nworkloads: [{transfer}]\n{more}")
 
 
-def bare(topology="point_to_point", source="h1", sink="h2", kind="bulk", more=""):
-    return BARE.format(topology=topology, source=source, sink=sink, kind=kind) + more
-
-
-def test_star_means_the_hosts_of_the_topology_even_if_the_scenario_names_none(load):
-    text = bare(more="sweep: {cc: {set: [hosts.*.congestion_control], values: [cubic, bbr]}}\n")
-    for cell, congestion in zip(scenario.cells(load(text)), ("cubic", "bbr"), strict=True):
-        found = {name: host.congestion_control for name, host in cell.model.hosts.items()}
-        assert found == {"h1": congestion, "h2": congestion}
-
-
-def test_star_means_all_hosts_where_the_scenario_names_some(load):
-    text = bare("star", "t1", "server", more="parameters: {terminals: 3}\nhosts: {t1: {preset: modern}}\n")
-    hosts = load(text, "hosts.*.congestion_control=bbr").model.hosts
-    assert {name: host.congestion_control for name, host in hosts.items()} == dict.fromkeys(
-        ("t1", "t2", "t3", "server"), "bbr"
-    )
-
-
-def test_star_leaves_bystanders_alone(load):
-    assert set(load(bare("fy97", "ws1", "ws2"), "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2"}
-
-
-@pytest.mark.parametrize("more", ["hosts: {ws3: {preset: modern}}\n", ""])
-def test_star_means_a_bystander_that_the_scenario_speaks_of(load, more):
-    text = bare("fy97", "ws1" if more else "ws3", "ws2", more=more)
-    assert set(load(text, "hosts.*.congestion_control=bbr").model.hosts) == {"ws1", "ws2", "ws3"}
+@pytest.mark.parametrize(
+    ("topology", "source", "more", "named"),
+    [
+        ("point_to_point", "h1", "", {"h1", "h2"}),
+        ("star", "t1", "parameters: {terminals: 3}\nhosts: {t1: {preset: modern}}\n", {"t1", "t2", "t3", "server"}),
+        ("fy97", "ws1", "", {"ws1", "ws2"}),
+        ("fy97", "ws1", "hosts: {ws3: {preset: modern}}\n", {"ws1", "ws2", "ws3"}),
+        ("fy97", "ws3", "", {"ws1", "ws2", "ws3"}),
+    ],
+)
+def test_star_means_the_hosts_of_the_topology_and_bystanders_that_the_scenario_speaks_of(
+    load, topology, source, more, named
+):
+    sink = {"point_to_point": "h2", "star": "server", "fy97": "ws2"}[topology]
+    hosts = load(bare(topology, source, sink, more), "hosts.*.congestion_control=bbr").model.hosts
+    assert {name: host.congestion_control for name, host in hosts.items()} == dict.fromkeys(named, "bbr")
 
 
 def test_items_of_a_list_that_have_no_names_are_counted_from_one(load):
@@ -233,3 +220,101 @@ def test_a_case_of_one_s_own_has_a_label_of_its_own():
 def test_variants_are_held_to_it_too(write, small, told):
     path = write(small + "variants:\n  other: {set: {links.hop.forward.errors.ber: 1e-3}}\n")
     told("a label and other settings of a variant", "other", scenario.load, f"{path}:other")
+
+
+CHAIN = """\
+from scpslab.topology import Direction, Network, Parameters, Queue, count
+
+PARAMETERS = Parameters(hops=count(1, "hops", least=1, most=9))
+
+
+def describe(p):
+    net = Network("chain")
+    for number in range(1, p["hops"] + 1):
+        net.host(f"a{number}")
+        net.host(f"b{number}")
+        net.switch(f"sat{number}")
+        line = Direction("up", 2_000_000, 0, Queue(limit_bytes=125_000), 50_000_000)
+        ends = {"a_ip": f"10.0.{number}.1/24", "b_ip": f"10.0.{number}.2/24"}
+        net.link(f"a{number}", f"b{number}", name=f"hop{number}", via=f"sat{number}", forward=line, **ends)
+    return net
+"""
+STAR = "links.*.*.errors.ber"
+TRANSFER = "{kind: bulk, name: transfer, from: a1, to: b1, size: 100 kB}"
+HOPS = "hops: {set: [parameters.hops], values: [1, 3]}"
+THREE = ["hop1", "hop2", "hop3"]
+
+
+@pytest.fixture
+def chain(tmp_path):
+    """Writes a scenario of the chain, and gives its path."""
+    (tmp_path / "chain.py").write_text(CHAIN)
+
+    def write(*lines: str) -> str:
+        head = "kind: scenario", "version: 1", "topology: ./chain.py", f"workloads: [{TRANSFER}]"
+        (tmp_path / "chain.yaml").write_text("\n".join((*head, *lines)))
+        return str(tmp_path / "chain.yaml")
+
+    return write
+
+
+def with_errors(name, *overrides):
+    """The links with bit errors, and how many hosts are unmodified BBR's, of each cell."""
+    cells = scenario.cells(scenario.load(name, overrides))
+    plans = {cell.id: planning.plan(cell) for cell in cells}
+    stacks = {
+        one: [node.sysctls["net.ipv4.tcp_congestion_control"] for node in plan.network.nodes if node.kind == "host"]
+        for one, plan in plans.items()
+    }
+    return {
+        one: (sorted({part.link for part in plan.cell.impairments}), set(stacks[one])) for one, plan in plans.items()
+    }
+
+
+def test_a_star_of_an_axis_stands_for_all_of_each_point_whatever_the_order_of_the_axes(chain):
+    axes = HOPS, f"ber: {{set: [{STAR}], values: [2e-5]}}", "cc: {cases: {bbr: {hosts.*.preset: bbr}}}"
+    for some in (axes, axes[::-1]):
+        found = with_errors(chain(f"sweep: {{{', '.join(some)}}}"))
+        assert list(found.values()) == [(["hop1"], {"bbr"}), (THREE, {"bbr"})]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_star_of_a_variant_or_an_option_stands_for_all_of_the_network_that_they_make(chain, first):
+    variant = ("parameters.hops: 3", f"{STAR}: 2e-5")[:: 1 if first else -1]
+    name = chain(f"variants: {{long: {{set: {{{', '.join(variant)}}}}}}}")
+    assert with_errors(f"{name}:long")["r1"][0] == THREE
+    options = ("parameters.hops=3", f"{STAR}=2e-5")[:: 1 if first else -1]
+    assert with_errors(name, *options)["r1"][0] == THREE
+
+
+def test_a_star_of_an_option_that_stands_for_more_at_a_point_is_refused_with_the_axis_that_follows(chain, scpslab):
+    name = chain(f"sweep: {{{HOPS}}}")
+    code, _, said = scpslab("validate", name, "--set", f"{STAR}=2e-5")
+    assert code == 2
+    assert said == (
+        f"error: --set {STAR}=2e-5: found {STAR}, which stands for other places with parameters.hops 3; expected the "
+        f"same everywhere. Make it an axis, which follows: --set 'sweep.NAME={{set: [{STAR}], values: [2e-05]}}'.\n"
+    )
+    assert scpslab("validate", name, "--set", f"sweep.ber={{set: [{STAR}], values: [2e-05]}}")[0] == 0
+
+
+def test_a_star_that_matches_nothing_at_one_point_is_refused_there(chain, tmp_path):
+    # Without a relay a link is none that is studied.
+    direct = CHAIN.replace('via=f"sat{number}"', 'via=f"sat{number}" if p["hops"] > 1 else None').replace(
+        "50_000_000)", '50_000_000 if p["hops"] > 1 else 0)'
+    )
+    name = chain(f"parameters: {{hops: 2}}\nsweep: {{{HOPS}, ber: {{set: [{STAR}], values: [0]}}}}")
+    (tmp_path / "chain.py").write_text(direct)
+    said = refusal(lambda: scenario.cells(scenario.load(name)))
+    assert f'sweep.ber: {STAR} of hops=1,ber=0: found "*" after links, which matches nothing; expected' in said
+
+
+def test_an_axis_that_replaces_a_part_of_another_is_refused(chain):
+    axes = f"b: {{set: [{STAR}], values: [0, 1e-5]}}, c: {{set: [links.hop1.up.errors.ber], values: [1e-6]}}"
+    said = refusal(lambda: scenario.cells(scenario.load(chain(f"sweep: {{{axes}}}"))))
+    assert said.endswith(
+        'sweep.b: found links.hop1.up.errors.ber, which the axis "c" replaces; expected a key that no other axis sets. '
+        "Name the places that each axis is for."
+    )
+    both = "b: {set: [links.hop1.up.errors.ber], values: [0]}, c: {set: [links.hop1.return.errors.ber], values: [1e-6]}"
+    assert len(scenario.cells(scenario.load(chain(f"sweep: {{{both}}}")))) == 1
