@@ -54,7 +54,7 @@ LAYERS = {"plan.py": "plan", "lab.py": "lab", "scenario.py": "scenario", "metric
 MOST_ARROWS = 58
 # Lines of code and files of src (docs/decisions/0035, 0037); whoever removes lowers them, and only a decision page raises
 # them.
-CEILING_LINES, CEILING_FILES = 38_934, 360
+CEILING_LINES, CEILING_FILES = 38_853, 360
 # The doors for topology files of users and of archives, and for programs of users.
 DOORS = ("topology", "api")
 PRINTERS = ("scpslab/cli/", "scpslab/lab/", "scpslab/setup/__main__.py", "scpslab_course/cli/")

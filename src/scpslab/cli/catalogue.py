@@ -116,25 +116,36 @@ SUFFIXES = (".yaml", ".yml")
 FOR_EDITORS = "# yaml-language-server:"
 
 
+def _peers() -> list[str]:
+    """The scenarios of other protocols, without their folder."""
+    return [name.removeprefix("peers/") for name in scenario.names() if name.startswith("peers/")]
+
+
 def new(  # typer calls it by name
     file: Annotated[Path, typer.Argument(metavar="FILE", callback=printable)],
     source: Annotated[
         str, typer.Option("--from", metavar="SCENARIO", autocompletion=completed(scenario.names))
     ] = "start/transfer",
+    peer: Annotated[str | None, typer.Option(metavar="NAME", autocompletion=completed(_peers))] = None,
 ) -> None:
     """Write a new scenario with comments, ready to run and to edit.
 
     The file is a copy of a scenario of the project; what belongs to it, such as a folder of programs, is copied beside
     it. The command never overwrites a file.
 
-    Examples: scpslab new mine.yaml · scpslab new mine.yaml --from start/bufferbloat
+    Examples: scpslab new mine.yaml · scpslab new mine.yaml --from start/bufferbloat · scpslab new mine.yaml --peer quic
 
     Options:
         file: The file to write, for example mine.yaml; it must not exist yet.
         source: The scenario to copy: start/transfer, start/congestion, start/bufferbloat and start/demo explain each
             key; every other one of scpslab list can be copied, too.
+        peer: Copy the transfer by another protocol: quic, tquic, http3, cfdp, ltp or bundles (docs/programs.md).
     """
     _check_name(file)
+    if peer is not None:
+        if peer not in _peers():
+            raise UsageError(f'--peer: found "{peer}"; {one_of(peer, _peers())}')
+        source = f"peers/{peer}"
     if source not in scenario.names():
         raise UsageError(f'--from: found "{source}"; {one_of(source, scenario.names())}')
     lines = (FOLDER / f"{source}.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
