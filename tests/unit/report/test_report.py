@@ -1,6 +1,5 @@
 """The report: complete in itself, escaped, reproducible, readable."""
 
-import base64
 import hashlib
 import html.parser
 import re
@@ -11,7 +10,6 @@ import pytest
 from scpslab.analysis.claims import Evidence, Outcome, evaluate, load_all
 from scpslab.analysis.claims.load import load
 from scpslab.analysis.compare import Options, compare_axis
-from scpslab.analysis.figures.canvas import STACK
 from scpslab.analysis.report import (
     Content,
     KeyNumber,
@@ -205,13 +203,10 @@ def test_the_page_of_a_run_is_figure_numbers_results_method(run_dir):
     assert "each way" not in " ".join(page.texts), "conditions are drawn into the picture"
 
 
-def test_a_figure_of_the_sweep_has_a_form_for_phones(run_dir):
+def test_a_wide_figure_is_scrolled_on_a_phone(run_dir):
     page = Page(render(run_dir))
-    (source, *_) = page.all("source")
-    assert "max-width" in source["media"]
-    drawn = base64.b64decode(source["srcset"].partition("base64,")[2]).decode()
-    assert f'width="{72 * STACK.width:g}pt"' in drawn
-    assert "class" not in page.all("img")[0], "it need not be scrolled"
+    assert page.all("img")[0]["class"] == "wide"
+    assert page.all("figure")[0]["tabindex"] == "0"
 
 
 def test_key_numbers_are_effects_extremes_and_completion(run_dir):
