@@ -19,15 +19,6 @@ probes:
   - {kind: capture, node: h2}
 """
 
-SIZES = """
-workloads:
-  - {kind: bulk, name: transfer, from: h1, to: h2, size: 20 kB, timeout: 300 s}
-probes:
-  - {kind: capture, node: h2}
-sweep:
-  size: {set: [workloads.transfer.size], values: [20 kB, 30 kB, 3 MB]}
-"""
-
 
 def caption_of(run):
     """The caption of the figure that `scpslab plot` draws of a run."""
@@ -50,10 +41,3 @@ def test_losses_are_those_of_a_direction_and_of_a_flow(run):
     assert {direction: counts[direction, True] + counts[direction, False] for direction in accounts} == accounts
     assert min(counts.values()) > 0
     assert "Queue: before hop, forward direction." in caption
-
-
-def test_a_transfer_that_lasts_much_longer_is_not_drawn_on_the_same_axis(run):
-    caption = caption_of(run(SIZES))
-
-    assert "2 cells" in caption
-    assert "1 other points of the sweep are not drawn" in caption
